@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 #include <string>
@@ -283,6 +285,29 @@ TEST(SharedMemoryOf, has_no_name_anywhere) {
             std::error_code gone;
             EXPECT_NE(std::filesystem::file_size(name, gone), sizeof(rndv::Board)) << name;
         }
+}
+
+// The flags that /proc/self/smaps shows for the mapping at `address`; empty: it shows none.
+std::string flags_of(const void* address) {
+    std::ifstream maps("/proc/self/smaps");
+    std::string line, start;
+    for (bool here = false; std::getline(maps, line);) {
+        unsigned long from = 0, to = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+            here = from == reinterpret_cast<std::uintptr_t>(address);
+        else if (here && line.starts_with("VmFlags:")) return line + " ";
+    }
+    return {};
+}
+
+TEST(SharedMemoryOf, is_in_the_core_dump_of_its_creator_alone) {
+    const SharedMemory mine = SharedMemory::create(kBytes);
+    const SharedMemory attached = SharedMemory::attach(static_cast<std::int32_t>(getpid()), mine.fd(), kBytes);
+    ASSERT_TRUE(mine && attached);
+    const std::string own = flags_of(mine.address()), other = flags_of(attached.address());
+    if (own.empty() || other.empty()) GTEST_SKIP() << "this kernel does not show flags of mappings";
+    EXPECT_EQ(own.find(" dd "), std::string::npos) << own;
+    EXPECT_NE(other.find(" dd "), std::string::npos) << other;
 }
 
 TEST(SharedMemoryOf, is_not_inherited_by_programs_that_are_started) {

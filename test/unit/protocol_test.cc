@@ -89,6 +89,22 @@ const Case kCases[] = {
     {"nobody waits, at isend_rdma_min",
      with(both(), [](S& s) { s.isend_rdma_min = s.bytes; }),
      {Row::kRget, Reason::kReceiverReads}},
+    {"nobody waits, a slow link",
+     with(both(),
+          [](S& s) {
+              s.isend_rdma_min = s.bytes + 1;
+              s.link = Link::kSlow;
+          }),
+     {Row::kSend, Reason::kSlowLink}},
+    {"nobody waits, a fast link", with(both(), [](S& s) { s.link = Link::kFast; }), {Row::kRget, Reason::kFastLink}},
+    {"rget wished, a fast link",
+     with(both(),
+          [](S& s) {
+              s.link = Link::kFast;
+              s.wish = Wish::kRget;
+          }),
+     {Row::kRget, Reason::kForced}},
+    {"puts only, a fast link", with(putting(), [](S& s) { s.link = Link::kFast; }), {Row::kRput, Reason::kNoGet}},
     {"the sender waits, below isend_rdma_min",
      with(both(),
           [](S& s) {
@@ -235,6 +251,7 @@ void add_transports(std::vector<Situation>& all) {
                     s.eager_limit = kEagerLimit;
                     s.rdma_min = 65536;
                     s.isend_rdma_min = share < 1 ? 0 : 1 << 20;
+                    if (bits & 1) s.link = share < 1 ? Link::kFast : Link::kSlow;
                     s.rdma_share = share;
                     s.wish = static_cast<Wish>(wish);
                     s.synchronous = bits & 1;
@@ -274,6 +291,9 @@ void add_pairs(std::vector<Situation>& all) {
                                 s.sender_surplus = static_cast<std::int64_t>(all.size() % 3) - 1;
                             all.push_back(s);
                             if (bits % 16) continue;
+                            s.lane_max = 32767;
+                            all.push_back(s);
+                            s.lane_max = 0;
                             s.one_way = true;
                             s.bounce_max = 32767;
                             all.push_back(s);
@@ -307,6 +327,7 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRput, s.can_put && !s.put_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kEager, s.bytes <= s.eager_limit)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.row == Row::kLane, s.lane_max > 0)) << describe(choice, s);
     }
 }
 
@@ -314,7 +335,8 @@ TEST(Choose, moves_short_pieces_as_fragments) {
     for (const Situation& s : all_situations())
         if ((!s.sender_contiguous || !s.receiver_contiguous) && !s.large_pieces) {
             const Row row = choose(s).row;
-            EXPECT_TRUE(row == Row::kEager || row == Row::kSend || row == Row::kBounce) << describe(choose(s), s);
+            EXPECT_TRUE(row == Row::kEager || row == Row::kSend || row == Row::kBounce || row == Row::kLane)
+                << describe(choose(s), s);
         }
 }
 
@@ -483,6 +505,50 @@ TEST(ByLoad, turns_are_for_this_wish_alone) {
         for (std::int64_t surplus : {INT64_MIN, INT64_MAX})
             EXPECT_EQ(choose(ahead(wishing(wish), surplus)), choose(wishing(wish))) << kWishNames[i];
     }
+}
+
+// --- the lane -------------------------------------------------------------------------
+
+Situation laned(std::size_t bytes) {
+    return with(sharing(SendCall::kSend), [bytes](S& s) {
+        s.bytes = bytes;
+        s.lane_max = 65536;
+    });
+}
+
+TEST(Lane, takes_what_fits_one_packet_whatever_is_wished) {
+    for (std::size_t i = 0; i < kWishes; ++i)
+        for (const bool synchronous : {false, true})
+            EXPECT_EQ(choose(with(wishing(static_cast<Wish>(i), laned(kEagerLimit)),
+                                  [=](S& s) { s.synchronous = synchronous; })),
+                      (Choice{Row::kLane, Reason::kFitsLane}))
+                << kWishNames[i];
+}
+
+TEST(Lane, takes_longer_messages_up_to_its_limit_under_hybrid_and_send) {
+    const Choice lane{Row::kLane, Reason::kBelowLaneMax};
+    for (std::size_t i = 0; i < kWishes; ++i) {
+        const Wish wish = static_cast<Wish>(i);
+        EXPECT_EQ(choose(wishing(wish, laned(65536))) == lane, wish == Wish::kHybrid || wish == Wish::kSend)
+            << kWishNames[i];
+        EXPECT_NE(choose(wishing(wish, laned(65537))), lane) << kWishNames[i];
+    }
+    EXPECT_EQ(choose(with(laned(20000), [](S& s) { s.sender_contiguous = false; })), lane) << "it is packed";
+    EXPECT_EQ(choose(with(laned(20000), [](S& s) { s.kernel_copy_denied = true; })), lane);
+    EXPECT_EQ(choose(with(laned(20000), [](S& s) { s.offered = true; })), lane);
+    for (const SendCall call : kSendCallList) {
+        EXPECT_EQ(choose(with(laned(20000), [=](S& s) { s.send_call = call; })) == lane, sender_waits(call))
+            << "a sender that computes sends no fragments";
+        EXPECT_EQ(
+            choose(with(laned(20000), [=](S& s) { s.send_call = call, s.can_get = s.can_put = s.can_share = false; })),
+            lane);
+    }
+    EXPECT_NE(choose(with(laned(20000), [](S& s) { s.lane_max = 0; })).row, Row::kLane);
+}
+
+TEST(Lane, needs_no_offer_of_the_receiver) {
+    for (const std::size_t bytes : {kEagerLimit, std::size_t{65536}}) EXPECT_FALSE(wants_offer(laned(bytes)));
+    EXPECT_TRUE(wants_offer(laned(65537)));
 }
 
 // --- bounce buffers -------------------------------------------------------------------
@@ -786,6 +852,7 @@ TEST(SharesOf, one_side_copies_all_where_one_side_copies) {
     expect({Row::kEager, Reason::kFitsEager}, 0, 0);
     expect({Row::kSend, Reason::kForced}, 0, 0);
     expect({Row::kBounce, Reason::kOneWay}, 0, 0);
+    expect({Row::kLane, Reason::kBelowLaneMax}, 0, 0);
     expect({Row::kRput, Reason::kForced}, 1001, 0);
     expect({Row::kRget, Reason::kForced}, 0, 1001);
     for (Row row : {Row::kCoop, Row::kRtr}) {
@@ -800,7 +867,8 @@ TEST(SharesOf, every_byte_is_copied_once) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
         const Shares share = shares(choice, s.bytes);
-        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend && choice.row != Row::kBounce;
+        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend && choice.row != Row::kBounce &&
+                            choice.row != Row::kLane;
         EXPECT_EQ(share.sender + share.receiver, by_cpu ? s.bytes : 0) << describe(choice, s);
     }
 }

@@ -433,5 +433,23 @@ TEST(CtsHeaders, limits_of_every_field_are_accepted) {
     EXPECT_TRUE(valid_cts(bytes.data(), bytes.size(), damage)) << damage.field;
 }
 
+TEST(ControlBytes, are_those_of_the_header_and_what_follows_it) {
+    RtsHeader rts{};
+    EXPECT_EQ(control_bytes(rts), sizeof rts);
+    rts.handle_bytes = 20;
+    rts.inline_bytes = 1000;  // payload
+    EXPECT_EQ(control_bytes(rts), sizeof rts + 20);
+    rts.row = static_cast<std::uint8_t>(rndv::Row::kRtr);
+    EXPECT_EQ(control_bytes(rts), sizeof rts + 20 + sizeof(SlotWords));
+    rts.row = 255;  // not valid, which is found out later
+    rts.match.flags = kFlagPieces;
+    EXPECT_EQ(control_bytes(rts), sizeof rts + 20 + 1000);
+    CtsHeader cts{};
+    EXPECT_EQ(control_bytes(cts), sizeof cts);
+    cts.handle_bytes = 8;
+    cts.pieces = 255;
+    EXPECT_EQ(control_bytes(cts), sizeof cts + 8 + 255 * sizeof(Piece));
+}
+
 }  // namespace
 }  // namespace coop::wire

@@ -149,10 +149,10 @@ allgather_node_quickly() {
 
 allgather_node() {
     local status=0
-    node=1 node_slot=3000 gather_cases vader 9 coop data node direct
+    node=1 node_slot=3000 gather_cases vader "$most" coop data node direct
     node=1 node_slot=3000 gather_cases tcp 3 ob1 threads node
     allgather_node_quickly
-    check allgather.node.nine_processes_one_late by_node 9 "$bin/allgather_together" node direct --only calls_in_a_row_with_one_rank_late
+    check allgather.node.one_of_many_is_late by_node "$most" "$bin/allgather_together" node direct --only calls_in_a_row_with_one_rank_late
     check allgather.node.long_slots by_node_with_long_slots
     check allgather.node.reported node_is_reported
     check allgather.node.asked_for by_node 3 --mca coll_rdmaag_algorithm node "$bin/allgather_data" node --only blocks_in_place
@@ -216,6 +216,7 @@ allgather_tuning() {
     everywhere || return 0
     tune=5 check allgather.tuning.one_rank_is_late gathers vader 3 coop "$program" late
     tune=4 check allgather.tuning.slow_calls_are_left_to_others gathers vader 4 coop --mca coll_rdmaag_fault slow:1 "$program" slow
+    [ "$long" = yes ] || return 0
     tune=3 check allgather.tuning.blocks_of_every_size gathers vader 4 coop "$bin/allgather_data" --only blocks_of_every_size
     tune=4 check allgather.tuning.calls_that_are_slow_in_one_rank gathers tcp 3 ob1 "${of_one_rank[@]}" fault slow:1 "$program" slow late
     tune=10 check allgather.tuning.tcp gathers tcp 5 ob1 "$program"
@@ -238,10 +239,9 @@ report_tells_the_choice() {
 allgather_soak() {
     local seed
     tune=3 check allgather.soak.vader gathers vader 4 coop "$bin/allgather_soak" ${san:+calls=300}
-    everywhere || return 0
+    [ "$long" = yes ] || return 0
     node=2 tune=3 check allgather.soak.node gathers vader 5 ob1 "$bin/allgather_soak" seed=2
     node=2 tune=3 check_on_cluster allgather.soak.cluster gathers cluster 6 coop "$bin/allgather_soak" seed=3
-    [ "$long" = yes ] || return 0
     for seed in 11 12 13 14; do
         limit=3000 node=$((seed % 2 * 2)) tune=3 check allgather.soak.long_$seed gathers vader 4 coop "$bin/allgather_soak" calls=300000 seed=$seed
     done
@@ -272,8 +272,10 @@ part_allgather() {
         check allgather.subnet.coop.buffers gathers subnet 3 coop --mca coll_rdmaag_row buffer "$bin/allgather_data" puts buffers
         return
     fi
-    gather_cases vader 9 coop data puts
-    gather_cases tcp 7 ob1 data puts
+    local most=5 # processes
+    [ "$long" = no ] || most=9
+    gather_cases vader "$most" coop data puts
+    [ "$long" = no ] || gather_cases tcp 7 ob1 data puts
     gather_cases tcp 4 ob1 together puts
     gather_cases tcp 3 ob1 threads
     gather_cases tcp 5 ob1 nonblocking

@@ -32,7 +32,7 @@ mpich_build() {
     local tree=$results/mpich/tree folder removed built=("${mpich_folders[@]}")
     [ "$long" = no ] || built+=("${mpich_long_folders[@]}")
     if [ "$(cat "$tree/configured" 2>/dev/null)" != "${mpich_options[*]}" ]; then
-        mpich_download && cd "$tree" && ./configure -q "${mpich_options[@]}" CC=mpicc CFLAGS="-O1 -w" || return 1
+        mpich_download && cd "$tree" && ./configure -q "${mpich_options[@]}" CC=mpicc CFLAGS="-O0 -w" || return 1
         echo "${mpich_options[*]}" >configured
     fi
     [ "$(cat "$tree/built.$long" 2>/dev/null)" != "${built[*]}" ] || return 0

@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "lane_parts.h"
 #include "module.h"
 #include "coop/match/engine.h"
 
@@ -16,9 +17,16 @@ struct Packet {
     mca_btl_base_module_t* btl;
     const mca_btl_base_segment_t* segments;
     std::size_t count;
+    ArrivingParts* parts = nullptr;  // not null: the payload of an eager message is still being written
 
     const void* header() const noexcept { return segments[0].seg_addr.pval; }
     std::size_t first_bytes() const noexcept { return segments[0].seg_len; }
+
+    // Where all of the payload lies behind a header of this length. Null: in several segments.
+    const void* payload_behind(std::size_t header_bytes) const noexcept {
+        if (count == 1) return static_cast<const char*>(header()) + header_bytes;
+        return count == 2 && first_bytes() == header_bytes ? segments[1].seg_addr.pval : nullptr;
+    }
 
     std::size_t bytes() const noexcept {
         std::size_t sum = 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "awaited.h"
 
+#include "lane_packet.h"
+#include "send_request.h"
+
 namespace coop::pml {
 namespace {
 
@@ -14,14 +17,30 @@ void note(ompi_request_t* request, bool awaited) noexcept {
     RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
 }
 
+// True if a message on the lane may complete the request, so that looking there often is worth it.
+bool comes_by_lane(ompi_request_t* request) noexcept {
+    if (request->req_type != OMPI_REQUEST_PML || request->req_state != OMPI_REQUEST_ACTIVE) return false;
+    if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_SEND)
+        return waits_on_lane(*SendRequest::of(request)->peer);
+    RecvRequest& r = *RecvRequest::of(request);
+    return r.posted.source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(r.posted.source));
+}
+
+void look_at_lane_for(ompi_request_t* request) noexcept {
+    if (!REQUEST_COMPLETE(request) && comes_by_lane(request))
+        wait_on_lane([request] { return REQUEST_COMPLETE(request); });
+}
+
 int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
     note(*request, true);
+    look_at_lane_for(*request);
     return stock.req_wait(request, status);
 }
 
 // The stock function returns early if a request fails; the other requests are then no longer awaited.
 int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
     for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
+    for (std::size_t i = 0; i < count; ++i) look_at_lane_for(requests[i]);
     const int rc = stock.req_wait_all(count, requests, statuses);
     for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);
     return rc;

@@ -2,6 +2,7 @@
 #include "bounce.h"
 
 #include "hints.h"
+#include "lane_packet.h"
 #include "packet.h"
 #include "stack_convertor.h"
 
@@ -18,7 +19,9 @@ bool goes_one_way(Peer& peer) noexcept {
 rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
     rndv::Situation s;
     s.bytes = bytes;
-    s.eager_limit = peer.eager_payload;
+    const LaneOut* const lane = peer.lane();
+    s.eager_limit = peer.whole_max(lane, true);
+    if (lane) s.lane_max = lane->message_max();
     s.bounce_max = static_cast<std::size_t>(module.config.bounce_max);
     s.wish = wish_for(comm);
     s.send_call = call_for(comm, call);
@@ -53,7 +56,7 @@ bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    if (bytes <= peer.eager_payload || peer.has_line() || !my_bounces()) return false;
+    if (bytes <= peer.whole_max(peer.lane(), true) || peer.has_line() || !my_bounces()) return false;
     take_in_written_parameters();
     const rndv::Situation s = situation_of(peer, bytes, comm, call);
     const rndv::Choice choice = rndv::choose(s);
@@ -71,7 +74,7 @@ bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     pack(peer, buf, count, datatype, bounce.bytes, bytes);
     std::atomic_thread_fence(std::memory_order_release);
     const wire::RtsHeader rts = rts_of(comm, tag, sequence, s, choice, *taken);
-    if (send_control(*peer.eager(), wire::Kind::kRts, &rts, sizeof rts) == Sent::kRefused) {
+    if (send_control(peer, *peer.eager(), wire::Kind::kRts, &rts, sizeof rts) == Sent::kRefused) {
         rndv::empty(bounce, taken->generation);
         return false;
     }

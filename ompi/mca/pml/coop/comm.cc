@@ -10,6 +10,7 @@
 #include "hints.h"
 #include "on_match.h"
 #include "report.h"
+#include "streams.h"
 
 namespace coop::pml {
 
@@ -136,17 +137,32 @@ bool Peer::may_offer() noexcept {
 
 namespace {
 
+// Whether first packets to the peer may have to interrupt it (async.h). The lane cannot do that.
+bool interrupts(const mca_bml_base_endpoint_t& endpoint) noexcept {
+    if (!module.handler.active()) return false;
+    const mca_bml_base_btl_t* const all = endpoint.btl_eager.bml_btls;
+    return std::any_of(all, all + endpoint.btl_eager.arr_size,
+                       [](const mca_bml_base_btl_t& each) { return extension_of(*each.btl) != nullptr; });
+}
+
 // Stores the transports to the peer. Returns false if another thread has already done so.
 bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noexcept {
     Guard guard(module.lock);
     if (peer.endpoint.load(std::memory_order_relaxed)) return false;
-    peer.eager_payload = static_cast<std::size_t>(module.config.eager_limit);
-    for (std::size_t i = 0; i < endpoint.btl_eager.arr_size; ++i)
-        peer.eager_payload = std::min(peer.eager_payload,
-                                      endpoint.btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
+    peer.eager_payload = peer.awaited_payload = static_cast<std::size_t>(module.config.eager_limit);
+    for (std::size_t i = 0; i < endpoint.btl_eager.arr_size; ++i) {
+        const mca_btl_base_module_t& btl = *endpoint.btl_eager.bml_btls[i].btl;
+        const BtlExtension* const extension = extension_of(btl);
+        const std::size_t awaited = extension && extension->awaited_packet_max ? extension->awaited_packet_max(&btl)
+                                                                               : btl.btl_eager_limit;
+        peer.eager_payload = std::min(peer.eager_payload, btl.btl_eager_limit - wire::kLargestHeader);
+        peer.awaited_payload = std::min(peer.awaited_payload, awaited - wire::kLargestHeader);
+    }
     choose_rdma(peer, endpoint);
     peer.process = &process;
+    if (peer.rdma && !OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags)) start_pace(process, *peer.rdma);
     peer.neighbour = process.neighbour.get();
+    if (peer.neighbour && interrupts(endpoint)) peer.neighbour->keep_to_transport();
     peer.usage = usage_of_peer(peer.proc);
     peer.endpoint.store(&endpoint, std::memory_order_release);
     return true;

@@ -38,6 +38,7 @@ struct Peer {
     Neighbour* neighbour = nullptr;                // the same as in `process`; null: on another node, or ourselves
     float rdma_share = 1;                          // share of `rdma` in the bandwidth to the peer
     std::size_t eager_payload = 0;                 // largest payload that every transport for first packets takes
+    std::size_t awaited_payload = 0;               // the same for a message whose sender waits
     SparseUsage* usage = nullptr;                  // the messages to it, for pml_coop_report 2; null: not counted
 
     // Sends that their transport had no room for, in order. Later sends to the peer queue after them.
@@ -84,6 +85,15 @@ struct Peer {
     // True if receives may be offered to the peer: it is another process of this node, and its transport needs no
     // registration and completes a copy before the call returns.
     bool may_offer() noexcept;
+
+    // The largest message that goes to the peer in one packet, without a handshake. `waits`: its sender waits for it.
+    std::size_t whole_max(const LaneOut* through, bool waits) const noexcept {
+        if (through) return through->whole_max();
+        return waits ? awaited_payload : eager_payload;
+    }
+
+    // Our end of the lane to the peer; null: none, or not yet.
+    LaneOut* lane() const noexcept { return neighbour ? neighbour->knock() : nullptr; }
 
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
 

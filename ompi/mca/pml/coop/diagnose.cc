@@ -112,6 +112,12 @@ void parameter_ignored(const ParamError& error) noexcept {
 
 void no_shared_memory(int error) noexcept { say("no-shared-memory", host(), module.my_rank, strerror(error)); }
 
+void no_lane(int error) noexcept {
+    static std::atomic_flag said = ATOMIC_FLAG_INIT;
+    if (said.test_and_set(std::memory_order_relaxed)) return;
+    say("no-lane", host(), module.my_rank, error ? strerror(error) : "the other process has no free ring");
+}
+
 void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror(error)); }
 
 void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why); }

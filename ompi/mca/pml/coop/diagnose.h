@@ -44,6 +44,10 @@ struct Sender {
 // A notice: this process has no memory that it could share with its node, and works without.
 void no_shared_memory(int error) noexcept;
 
+// A notice, once per process: packets to a process of this node use a transport although there should be a lane.
+// `error`: an errno, or 0 if the process has no more rings.
+void no_lane(int error) noexcept;
+
 // A notice: device memory cannot be told from host memory.
 void no_devices() noexcept;
 

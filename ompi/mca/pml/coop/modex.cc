@@ -17,14 +17,17 @@ constexpr const char* kKey = "pml.coop";
 
 // Fields are only added at the end, so that an older version can read the fields that it knows.
 struct Card {
-    std::uint32_t wire_version;
-    std::uint32_t report;
+    std::uint32_t wire_version = 0;
+    std::uint32_t report = 0;
     BoardCard board;
-    std::uint64_t copy_works;  // at least from this process to itself
-    Architecture architecture;
-    std::uint32_t unused;
+    std::uint64_t copy_works = 0;  // at least from this process to itself
+    Architecture architecture{};
+    std::uint32_t unused = 0;
+    LaneCard lane;
 };
-static_assert(sizeof(Card) == 48);
+static_assert(sizeof(Card) == 72);
+// A card that an older version has published is shorter: what it does not tell is absent, not descriptor 0.
+static_assert(Card{}.board.fd == -1 && Card{}.lane.fd == -1);
 
 std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     std::uint8_t* bytes = nullptr;
@@ -52,7 +55,8 @@ void publish_modex() noexcept {
               board_card(),
               copies_work_here(),
               Architecture::of(opal_local_arch),
-              0};
+              0,
+              lane_card()};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
     static_cast<void>(rc);  // a peer that finds no card reports it
@@ -73,6 +77,11 @@ bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept
     board = card->board;
     copies = card->copy_works;
     return true;
+}
+
+LaneCard published_lane(ompi_proc_t* proc) noexcept {
+    const auto card = card_of(proc);
+    return card ? card->lane : LaneCard{};
 }
 
 bool rank_0_can_copy() noexcept {

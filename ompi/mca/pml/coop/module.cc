@@ -173,11 +173,13 @@ bool defer(Deferred& work) noexcept {
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
 extern "C" int mca_pml_coop_progress() {
+    const int packets = poll_lane();
     if ((module.deferred.length.load(std::memory_order_relaxed) |
          module.copying.length.load(std::memory_order_relaxed)) == 0)
-        return 0;
+        return packets;
     const Polling turn;
-    int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
+    int events = packets;
+    if (module.deferred.length.load(std::memory_order_relaxed) > 0) events += retry_deferred();
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {
         notice_idleness();
         events += copy_a_chunk();
@@ -192,6 +194,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     module.threads = opal_using_threads();
     module.crowded = is_crowded();
     module.my_rank = ompi_proc_local()->super.proc_name.vpid;
+    static_assert(rndv::kRows <= Usage::kMaxRows && rndv::kReasons <= Usage::kMaxReasons);
     module.usage = Usage(rndv::kRows, rndv::kReasons);
     module.usage.set_threads(module.threads);
     module.counters.set_threads(module.threads);
@@ -209,7 +212,9 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     module.enabled = true;
     module.extensions.look_up();
     report_missing_memory();
-    if (hca_mode() != HcaMode::kOff) watch_waits();
+    report_missing_lane();
+    if (lane_is_open()) opal_progress_register(mca_pml_coop_progress);
+    if (hca_mode() != HcaMode::kOff || lane_is_open()) watch_waits();
     start_async();
     return OMPI_SUCCESS;
 }

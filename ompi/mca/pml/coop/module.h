@@ -18,9 +18,11 @@
 //   extensions.cc   extensions of transports         choices.cc      words of parameters
 //   modex.cc        what a process publishes         processes.cc    processes that this one sends to
 //   pieces.cc       buffers in pieces                device_memory.h memory of accelerators
+//   streams.cc      when messages that nobody waits for use RDMA
 //   lifetime.h      references and steps of requests arrived.h       stored packets
 //   pool.h          free lists                       ticks.h         the clock of statistics
-//   stack_convertor.h  a convertor of one call
+//   stack_convertor.h  a convertor of one call       node_lane.cc    the lane: rings of shared memory
+//   lane_packet.h    packets of the lane
 //
 // Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
 // handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under

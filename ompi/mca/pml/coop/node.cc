@@ -157,12 +157,29 @@ void Neighbour::try_to_map() noexcept {
     memory.store(theirs, std::memory_order_release);
 }
 
+LaneOut* Neighbour::count_knock() noexcept {
+    int error = 0;
+    {
+        Guard guard(module.lock);
+        const std::int64_t left = lane_in.load(std::memory_order_relaxed);
+        if (left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
+        if (left != 0) return lane.get();
+        lane = LaneOut::open(card.pid, lane_card, is_guest, error);
+        lane_in.store(kNoLane, std::memory_order_relaxed);
+        lane_out.store(lane.get(), std::memory_order_release);
+        if (lane) return lane.get();
+    }
+    report_lane_missed(error);
+    return nullptr;
+}
+
 void open_node() noexcept {
     nonce = node::random_word();
     own_mapping = node::SharedMemory::create(sizeof(NodeMemory));
     if (!own_mapping) return;
     own_memory = new (own_mapping.address()) NodeMemory;
     own_memory->board.nonce = nonce;
+    open_lane();
 }
 
 void report_missing_memory() noexcept {
@@ -188,6 +205,7 @@ void stop_counting_hca_loads() noexcept { share_hca_loads(nullptr); }
 
 void close_node() noexcept {
     forget_processes();
+    close_lane();
     own_memory = nullptr;
     own_mapping = {};
 }
@@ -208,6 +226,10 @@ std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept {
     fresh->card = card;
     if (!own_memory) fresh->card.fd = -1;  // sharing needs the memory of both
     fresh->look_again();
+    fresh->lane_card = published_lane(proc);
+    fresh->is_guest = !is_of_our_job(proc);
+    if (lane_is_wanted() && fresh->lane_card.fd >= 0)
+        fresh->lane_in.store(module.config.lane_after, std::memory_order_relaxed);
     fresh->copy_error = copy_error(card, it_copies);
     if (fresh->copy_error) announce(fresh->copy_error);
     return fresh;

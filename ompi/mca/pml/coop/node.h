@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "module.h"
+#include "node_lane.h"
 
 #include "coop/node/neighbour.h"
 #include "coop/node/retry.h"
@@ -27,10 +28,10 @@ struct NodeMemory {
 
 // Where other processes find the memory of a process (published by modex.cc).
 struct BoardCard {
-    std::int32_t pid;
-    std::int32_t fd;  // -1: no memory to share
-    std::uint64_t nonce;
-    std::uint64_t nonce_address;  // of the nonce in the process; neighbours read it to test copies
+    std::int32_t pid = 0;
+    std::int32_t fd = -1;  // -1: no memory to share
+    std::uint64_t nonce = 0;
+    std::uint64_t nonce_address = 0;  // of the nonce in the process; neighbours read it to test copies
 };
 
 // Another process of this node. Its Process owns it.
@@ -43,6 +44,13 @@ struct Neighbour {
     node::SharedMemory mapping;  // under Module::lock
     node::Retry retry;           // of mapping its memory; under Module::lock
 
+    LaneCard lane_card;
+    bool is_guest = false;                       // it belongs to another job
+    std::atomic<LaneOut*> lane_out{nullptr};     // our end of the lane to it; null: its packets use a transport
+    std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
+    std::unique_ptr<LaneOut> lane;               // under Module::lock
+    static constexpr std::int64_t kNoLane = -1;
+
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }
     rndv::Board& board() const noexcept {
         return memory.load(std::memory_order_acquire)->board;
@@ -52,9 +60,19 @@ struct Neighbour {
         if (!is_mapped() && card.fd >= 0) [[unlikely]]
             try_to_map();
     }
+    // From now on packets to it use a transport, unless there is a lane already.
+    void keep_to_transport() noexcept { lane_in.store(kNoLane, std::memory_order_relaxed); }
+    // Returns our end of the lane to it. Null: there is none, or not yet; then this counts a message to it.
+    LaneOut* knock() noexcept {
+        LaneOut* const open = lane_out.load(std::memory_order_acquire);
+        if (open || lane_in.load(std::memory_order_relaxed) == kNoLane) [[likely]]
+            return open;
+        return count_knock();
+    }
 
 private:
     void try_to_map() noexcept;
+    LaneOut* count_knock() noexcept;
 };
 
 // Creates the memory that we share. If the system provides none, this process works without.

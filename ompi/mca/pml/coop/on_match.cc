@@ -9,6 +9,7 @@
 #include <new>
 
 #include "diagnose.h"
+#include "node_lane.h"
 #include "pool.h"
 #include "recv_request.h"
 
@@ -89,6 +90,12 @@ void deliver(const wire::MatchHeader& header, const Packet& packet) noexcept {
     arrive(*c, header, packet);
 }
 
+// Long messages that came through the lane: their senders watch how much of them we keep.
+bool counts_as_kept(const Arrived& a) noexcept {
+    return !a.btl &&
+           a.segment.seg_len > static_cast<std::size_t>(module.config.lane_small_max) + sizeof(wire::RtsHeader);
+}
+
 }  // namespace
 
 Arrived* keep(const Packet& packet) noexcept {
@@ -105,10 +112,12 @@ Arrived* keep(const Packet& packet) noexcept {
     a->btl = packet.btl;
     a->segment.seg_addr.pval = to;
     a->segment.seg_len = bytes;
+    if (packet.parts) packet.parts->wait();
     for (std::size_t i = 0; i < packet.count; ++i) {
         std::memcpy(to, packet.segments[i].seg_addr.pval, packet.segments[i].seg_len);
         to += packet.segments[i].seg_len;
     }
+    if (counts_as_kept(*a)) keep_from_lane(static_cast<std::int64_t>(bytes));
     const wire::MatchHeader& header = a->header();
     a->context = header.context;
     a->arrival.source = header.source;
@@ -118,14 +127,12 @@ Arrived* keep(const Packet& packet) noexcept {
 }
 
 void discard(Arrived* a) noexcept {
+    if (counts_as_kept(*a)) keep_from_lane(-static_cast<std::int64_t>(a->segment.seg_len));
     std::free(a->heap);
     give_back(module.arrived, a);
 }
 
-extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
-                                      void*) {
-    const Polling turn;
-    const Packet packet{btl, des->des_segments, des->des_segment_count};
+void on_eager(const Packet& packet) noexcept {
     const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
     if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
         wire::Damage damage{};
@@ -133,6 +140,12 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
         diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header));
     }
     deliver(header, packet);
+}
+
+extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                      void*) {
+    const Polling turn;
+    on_eager({btl, des->des_segments, des->des_segment_count});
 }
 
 extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,

@@ -3,9 +3,12 @@
 // The callbacks for packets that a BTL has received: one function per kind.
 #pragma once
 
-#include "module.h"
+#include "arrived.h"
 
 namespace coop::pml {
+
+// An eager message. Its caller holds a Polling.
+void on_eager(const Packet& packet) noexcept;
 
 extern "C" {
 void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des,

@@ -67,13 +67,14 @@ constexpr ParamRow kParams[] = {
     {.name = "isend_rdma_min",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 64 * kKiB,
+     .default_value = 0,
      .min = 0,
      .max = 1024 * kGiB,
      .help = "Smallest message between nodes that uses RDMA if its sender does not wait for it (MPI_Isend) and "
              "asynchronous progress is off (parameter async); shorter ones use fragments, the first of which is sent "
-             "with the RTS. 0: all messages above the eager limit. If the parameter protocol is rget or rput, this "
-             "limit does not apply.",
+             "with the RTS. 1: all messages above the eager limit use RDMA. 0: these, or only those from 65536 bytes "
+             "on, depending on the speed of the link, the measured speed of copies in this process, and the measured "
+             "pace of such messages to the peer. If the parameter protocol is rget or rput, this limit does not apply.",
      .level = 5},
     {.name = "rdma_chunk",
      .type = ParamType::kSize,
@@ -143,6 +144,55 @@ constexpr ParamRow kParams[] = {
              "whose memory is allocated at first use.",
      .level = 4,
      .settable_at_run_time = true},
+    {.name = "lane",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help = "Whether messages inside a node go through a lane: memory that both processes share, without a transport. "
+             "0: no; 1: short ones (lane_small_max) and medium ones (lane_max) do, as soon as lane_after messages have "
+             "been sent to the process, unless the parameter btl excludes btl/vader.",
+     .level = 3},
+    {.name = "lane_small_max",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 8 * kKiB,
+     .min = 64,
+     .max = 64 * kKiB,
+     .help = "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
+             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory).",
+     .level = 5},
+    {.name = "lane_max",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 128 * kKiB,
+     .min = 0,
+     .max = kGiB,
+     .help =
+         "Largest message above lane_small_max that goes through the lane, under the protocols send and hybrid: in one "
+         "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
+         "kernel denies copies. 0: none. Messages up to lane_small_max use the lane whatever this is; the parameter "
+         "lane switches it off.",
+     .level = 4,
+     .settable_at_run_time = true},
+    {.name = "lane_memory",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 8 * 1024 * kKiB,
+     .min = 16 * kKiB,
+     .max = 8 * kGiB,
+     .help =
+         "Memory for the lane in each process, at most: one ring for each other process of the node, of 16 to 256 KiB, "
+         "which uses no memory before that process sends through it. Processes without a ring use the transports.",
+     .level = 5},
+    {.name = "lane_after",
+     .type = ParamType::kInt,
+     .unit = "messages",
+     .default_value = 8,
+     .min = 0,
+     .max = 1 << 30,
+     .help = "Messages to a process of the node that still go through a transport before a lane to it is opened.",
+     .level = 6},
     {.name = "piece_min",
      .type = ParamType::kSize,
      .unit = "bytes",
@@ -289,6 +339,11 @@ constexpr ParamPlace<Config, Setting> kPlaces[] = {
     {&Config::patience, nullptr},
     {&Config::rtr_min, nullptr},
     {&Config::bounce_max, nullptr},
+    {&Config::lane, nullptr},
+    {&Config::lane_small_max, nullptr},
+    {&Config::lane_max, nullptr},
+    {&Config::lane_memory, nullptr},
+    {&Config::lane_after, nullptr},
     {&Config::piece_min, nullptr},
     {&Config::send_depth, nullptr},
     {&Config::unexpected_inline, nullptr},

@@ -28,6 +28,11 @@ struct Config {
     Setting patience = 0;
     Setting rtr_min = 0;
     Setting bounce_max = 0;
+    Setting lane = 0;
+    Setting lane_small_max = 0;
+    Setting lane_max = 0;
+    Setting lane_memory = 0;
+    Setting lane_after = 0;
     Setting piece_min = 0;
     Setting send_depth = 0;
     Setting unexpected_inline = 0;

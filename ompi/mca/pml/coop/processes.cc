@@ -26,7 +26,7 @@ Process& meet(ompi_proc_t* proc) noexcept {
         if (Process* known = processes().find(name)) return *known;
     }
     check_version(proc);
-    auto fresh = std::make_unique<Process>(Process{name, make_neighbour(proc)});
+    auto fresh = std::make_unique<Process>(name, make_neighbour(proc));
 
     Guard guard(module.lock);
     Process& process = *processes().add(name, fresh);

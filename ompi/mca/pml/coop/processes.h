@@ -8,7 +8,9 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
+#include "coop/rndv/pace.h"
 #include "node.h"
 
 namespace coop::pml {
@@ -16,6 +18,10 @@ namespace coop::pml {
 struct Process {
     std::uint64_t name;                    // name_of()
     std::unique_ptr<Neighbour> neighbour;  // null: on another node, or ourselves
+    rndv::Pace pace;                       // of messages to another node; changes under Module::lock
+
+    Process(std::uint64_t its_name, std::unique_ptr<Neighbour> its_neighbour) noexcept
+        : name(its_name), neighbour(std::move(its_neighbour)) {}
 };
 
 // Returns the record of a process; the caller holds it until leave(). Ends the job if the process has another

@@ -8,6 +8,7 @@
 #include "async.h"
 #include "device_memory.h"
 #include "diagnose.h"
+#include "lane_packet.h"
 #include "ompi/mca/shim/complete.h"
 #include "packet.h"
 #include "pool.h"
@@ -184,7 +185,7 @@ Next grant(RecvRequest& r) noexcept {
     wire::seal(h);
     tsan_release(&r);  // acquired by the thread that receives the answer of the sender
     r.engine.granting();
-    if (send_control(control_lane(r), wire::Kind::kCts, packet,
+    if (send_control(*r.peer, control_lane(r), wire::Kind::kCts, packet,
                      sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes)
         return Next::kGoOn;
     return grant_refused(r, shared);
@@ -260,7 +261,7 @@ Next get(RecvRequest& r) noexcept {
 
 Next send_fin(RecvRequest& r) noexcept {
     const wire::FinHeader h = fin_of(r);
-    if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) {
+    if (send_control(*r.peer, *r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) {
         r.engine.fin_out();
         return Next::kGoOn;
     }
@@ -378,8 +379,12 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());
     const std::size_t bytes = packet.bytes() - sizeof h;
     set_status(r, h, bytes);
-    if (packet.count == 1 && r.contiguous_base && bytes <= r.capacity) std::memcpy(r.contiguous_base, &h + 1, bytes);
-    else unpack(r, packet, sizeof h, 0);
+    const void* const payload = packet.payload_behind(sizeof h);
+    const bool is_plain = payload && r.contiguous_base && bytes <= r.capacity;
+    if (packet.parts) [[unlikely]]
+        is_plain ? packet.parts->copy(r.contiguous_base) : packet.parts->wait();
+    if (!is_plain) unpack(r, packet, sizeof h, 0);
+    else if (!packet.parts) std::memcpy(r.contiguous_base, payload, bytes);
     finish(r);
 }
 

@@ -36,7 +36,9 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     r.counted = false;
     r.remote_address = h.address;
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
-    r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
+    // A packet of the lane has no transport; the sender has chosen as if it came with the best one.
+    r.rdma = btl ? mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl)
+                 : peer.rdma;
     r.extension = r.rdma == peer.rdma ? peer.rdma_extension : extension_of(*btl);
 
     if (h.match.flags & wire::kFlagShare) peer.note_that_it_sees_us();
@@ -48,6 +50,8 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.receiver_contiguous = wanted == 0 || r.contiguous_base;
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
+    if (offered == rndv::Row::kLane) s.lane_max = SIZE_MAX;
+    if (static_cast<rndv::Reason>(h.reason) == rndv::Reason::kFastLink) s.link = rndv::Link::kFast;
     s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
     if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);

@@ -7,6 +7,8 @@
 
 #include "bounce.h"
 #include "diagnose.h"
+#include "hints.h"
+#include "lane_packet.h"
 #include "packet.h"
 #include "coop/base/tsan.h"
 #include "send_request.h"
@@ -16,14 +18,14 @@ namespace coop::pml {
 namespace {
 
 // Sends a message in one packet, without a request. Returns false if the transport cannot take it now, earlier messages
-// wait, or it is too long.
-template <auto hand_over>
+// wait, or it is too long. `waits`: the caller waits for a longer one.
+template <auto hand_over, bool waits>
 inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                        SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    if (bytes > peer.eager_payload || peer.has_line()) return false;
+    if (bytes > (waits ? peer.awaited_payload : peer.eager_payload) || peer.has_line()) return false;
 
     StackConvertor convertor(peer, buf, count, datatype);
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
@@ -33,17 +35,48 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
     return true;
 }
 
-// The hot path: header and payload straight into the transport.
+// A longer message goes in one packet, too, if there is room for all of it: it is complete then. Otherwise, if the sender
+// does not wait, the receiver has to copy it, because the sender may compute.
+inline bool goes_at_once(const LaneOut& lane, std::size_t bytes, ompi_communicator_t* comm) noexcept {
+    if (bytes > static_cast<std::size_t>(module.config.lane_max) || !lane.takes_long(bytes)) return false;
+    const rndv::Wish wish = wish_for(comm);
+    return wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend;
+}
+
+// The same through the lane.
+template <bool waits>
+inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                         int tag, SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    bytes *= count;
+    const bool is_long = bytes > lane.whole_max();
+    if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, bytes, comm))) return false;
+    if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
+                                           sequence);
+    if (waits && is_long ? !send_in_parts(lane, buf, count, datatype, header, bytes)
+                         : !send_whole(lane, peer, buf, count, datatype, header, bytes))
+        return false;
+    peer.count(rndv::Row::kLane, rndv::Reason::kFitsLane, bytes);
+    return true;
+}
+
+// The hot path: header and payload straight into the lane or the transport. `waits`: the caller waits for the receiver
+// if the message is long.
+template <bool waits>
 inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                          SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
-    return send_eager<send_immediate>(peer, buf, count, datatype, tag, sequence, comm);
+    if (LaneOut* const lane = peer.lane())
+        return send_through<waits>(*lane, peer, buf, count, datatype, tag, sequence, comm);
+    return send_eager<send_immediate, waits>(peer, buf, count, datatype, tag, sequence, comm);
 }
 
 // Sends a message that fits into one packet when there is no memory for a request: tries until the transport has room.
 void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                      SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
-    while (!send_at_once(peer, buf, count, datatype, tag, sequence, comm) &&
-           !send_eager<send_packet>(peer, buf, count, datatype, tag, sequence, comm))
+    while (!send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm) &&
+           !send_eager<send_packet, false>(peer, buf, count, datatype, tag, sequence, comm))
         opal_progress();
 }
 
@@ -78,9 +111,9 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    const bool fits = bytes <= peer.eager_payload;
+    const bool fits = bytes <= peer.whole_max(peer.lane(), false);
     SequenceNumber sequence(peer);
-    if (fits && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+    if (fits && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
 
     const Store store = store_for(bytes, !fits);
     SendRequest* r = request_for(store, peer, bytes, dst, tag, comm);
@@ -98,7 +131,8 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 }
 
 void wait(SendRequest& r) noexcept {
-    ompi_request_wait_completion(r.mpi());
+    if (waits_on_lane(*r.peer)) wait_on_lane([&r] { return REQUEST_COMPLETE(r.mpi()); });
+    else ompi_request_wait_completion(r.mpi());
     tsan_acquire(r.mpi());
 }
 
@@ -109,8 +143,9 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
                   SendRequest*& request) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
-    const bool fits = bytes * count <= peer.eager_payload && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const bool fits = bytes * count <= peer.whole_max(peer.lane(), false) && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
+    if (r && blocking) set_blocking(*r);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
     if (!r && fits) {
         send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
@@ -118,19 +153,19 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     }
     if (!r && sequence.is_taken()) out_of_memory("the request of a message that the transport had no room for");
     if (!r) return MPI_ERR_NO_MEM;
-    if (blocking) set_blocking(*r);
     start_send(*r, sequence);
     request = r;
     return OMPI_SUCCESS;
 }
 
 // Starts a send that is not buffered. `request` is null if the send is already complete or has failed.
+template <bool blocking>
 inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
-                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking,
-                      SendRequest*& request) noexcept {
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, SendRequest*& request) noexcept {
     request = nullptr;
     SequenceNumber sequence(peer);
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm))
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
+        send_at_once<blocking>(peer, buf, count, datatype, tag, sequence, comm))
         return OMPI_SUCCESS;
     if (blocking && mode == MCA_PML_BASE_SEND_STANDARD &&
         send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
@@ -151,17 +186,29 @@ int free_send(ompi_request_t** request) {
 // MPI deprecates cancelling sends. It permits a send to continue although it was to be cancelled.
 int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 
+// A message for which the lane or the transport has room is complete in this call, as with MPI_Isend.
 int start_persistent_send(SendRequest& r) noexcept {
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
     while (!r.fate.may_start()) opal_progress();  // the last round is not finished
-    if (r.base.req_send_mode != MCA_PML_BASE_SEND_BUFFERED) {
-        if (!reserve_id(r)) return MPI_ERR_NO_MEM;
-        start_send(r, r.peer->take_sequence());
-        return OMPI_SUCCESS;
-    }
+    r.fate.start_idle();                          // a message that is sent at once needs no more of it
     auto& b = r.base.req_base;
-    const int rc = send_buffered(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_peer, b.req_tag, b.req_comm);
-    if (rc != OMPI_SUCCESS) return rc;
+    if (r.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED) {
+        const int rc = send_buffered(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_peer, b.req_tag,
+                                     b.req_comm);
+        if (rc != OMPI_SUCCESS) return rc;
+    } else {
+        SequenceNumber sequence(*r.peer);
+        const bool is_sent = r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
+                             send_at_once<false>(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_tag, sequence,
+                                                 b.req_comm);
+        if (!is_sent && reserve_id(r)) {
+            start_send(r, sequence);
+            return OMPI_SUCCESS;
+        }
+        if (!is_sent && !sequence.is_taken()) return MPI_ERR_NO_MEM;
+        if (!is_sent)
+            send_by_waiting(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_tag, sequence, b.req_comm);
+    }
     r.mpi()->req_state = OMPI_REQUEST_ACTIVE;
     r.mpi()->req_status.MPI_ERROR = OMPI_SUCCESS;
     r.mpi()->req_status._cancelled = 0;
@@ -183,7 +230,7 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
     SendRequest* r;
-    int rc = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, true, r);
+    int rc = begin_send<true>(peer, buf, count, datatype, dst, tag, mode, comm, r);
     if (!r) return rc;
     wait(*r);
     rc = r->mpi()->req_status.MPI_ERROR;
@@ -200,7 +247,7 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
     SendRequest* r;
-    const int rc = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, false, r);
+    const int rc = begin_send<false>(peer, buf, count, datatype, dst, tag, mode, comm, r);
     if (r) *request = r->mpi();
     return rc;
 }

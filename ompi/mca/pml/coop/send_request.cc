@@ -9,9 +9,11 @@
 #include "async.h"
 #include "diagnose.h"
 #include "hints.h"
+#include "lane_packet.h"
 #include "ompi/mca/shim/complete.h"
 #include "pool.h"
 #include "send_steps.h"
+#include "streams.h"
 
 namespace coop::pml {
 namespace {
@@ -85,7 +87,23 @@ namespace {
 
 // -- the engine's actions ----------------------------------------------------
 
+// Through the lane: copies until the ring is full, and then lets the receiver read and others have their turn.
+Next send_through_lane(SendRequest& r) noexcept {
+    const std::size_t most = lane_payload(*r.lane);
+    while (r.engine.at() < r.engine.end()) {
+        const std::uint64_t at = r.engine.at();
+        std::size_t payload = std::min<std::size_t>(r.engine.end() - at, most);
+        rewind(r, at);
+        const wire::FragHeader header{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at};
+        if (!send_packed(*r.lane, wire::Kind::kFrag, header, r.convertor(), payload, [](auto&, std::size_t) {}))
+            return wait_for_resources(r);
+        r.engine.fragment_out(payload);
+    }
+    return Next::kGoOn;
+}
+
 Next send_fragments(SendRequest& r) noexcept {
+    if (r.lane) return send_through_lane(r);
     const auto depth = static_cast<std::uint32_t>(module.config.send_depth);
     const mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
     while (r.engine.at() < r.engine.end()) {
@@ -148,6 +166,7 @@ Next send_fin(SendRequest& r) noexcept {
     header.id = r.recv_id;
     header.bytes = r.engine.put_bytes();
     wire::seal(header);
+    // Not through the lane: a put of tcp has arrived when what its connection carries behind it arrives.
     if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
     r.engine.fin_out();
     return Next::kGoOn;
@@ -155,6 +174,7 @@ Next send_fin(SendRequest& r) noexcept {
 
 void release(SendRequest& r) noexcept {
     if (r.id) r.peer->count(r.engine.choice().row, r.engine.choice().reason, r.bytes());
+    pace_ends(r);
     settle_load(r);
     close_key(r);
     forget(module.sends, r);
@@ -239,13 +259,16 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
     r->store = nullptr;
+    r->lane = nullptr;
     r->call = mode == MCA_PML_BASE_SEND_BUFFERED ? rndv::SendCall::kBsend : rndv::SendCall::kIsend;
     r->fate.start_idle();
     return r;
 }
 
 bool reserve_id(SendRequest& r) noexcept {
-    const bool fits = r.bytes() <= r.peer->eager_payload && r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    r.lane = r.peer->lane();
+    const bool fits = r.bytes() <= r.peer->whole_max(r.lane, rndv::sender_waits(r.call)) &&
+                      r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
     if (fits || module.faults.hit(Fault::kNoId)) return fits;
     r.id = module.sends.acquire(&r, module.threads);
     return r.id != 0;
@@ -276,6 +299,7 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.in_flight.start(0);
     r.answer_due = false;
     r.offered = false;
+    r.paced = false;
     r.load = 0;
     r.run.start(0, 0, 1);
     r.fate.start();

@@ -10,6 +10,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "coop/rndv/lanes.h"
+#include "coop/rndv/pace.h"
 #include "coop/rndv/sender.h"
 #include "lifetime.h"
 #include "pieces.h"
@@ -24,6 +25,7 @@ struct SendRequest {
     Peer* peer;
     std::uint64_t id;  // in Module::sends; 0: none
     std::uint16_t sequence;
+    LaneOut* lane;  // as found when the message started (reserve_id); null: none
     rndv::Sender engine;
     void* store;  // payload of a buffered send, whose request the user does not see
     void (*release_store)(void*);
@@ -38,6 +40,8 @@ struct SendRequest {
     Count in_flight;        // packets that transports have not completed
 
     rndv::SendCall call;                 // the kind of MPI call
+    bool paced;                          // the pace of messages to the process counts it (streams.h)
+    rndv::Pace::Way way;                 // valid if `paced`
     bool answer_due;                     // the receiver may still answer; the answer holds a reference
     Pieces local_pieces, remote_pieces;  // of a buffer that consists of large pieces; otherwise empty
     bool offered;                        // we have taken `offer`, an offer of the receive

@@ -4,10 +4,11 @@
 #include <cstring>
 #include <new>
 
-#include "async.h"
 #include "device_memory.h"
 #include "hints.h"
+#include "lane_packet.h"
 #include "send_steps.h"
+#include "streams.h"
 
 namespace coop::pml {
 namespace {
@@ -31,11 +32,9 @@ bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
 rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
-    s.eager_limit = r.peer->eager_payload;
+    s.eager_limit = r.peer->whole_max(r.lane, rndv::sender_waits(r.call));
+    if (r.lane) s.lane_max = r.lane->message_max();
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
-    // With interrupts the receiver reads the message without further calls of ours.
-    if (module.config.async == static_cast<std::int64_t>(Async::kOff))
-        s.isend_rdma_min = static_cast<std::size_t>(module.config.isend_rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
@@ -53,6 +52,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     }
     s.same_node = r.peer->neighbour != nullptr;
     if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
+    set_stream_limit(r, s);
     return s;
 }
 
@@ -100,6 +100,18 @@ bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
 
 Next eager_sent(SendRequest& r) noexcept {
     r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
+    r.engine.eager_out();
+    return Next::kGoOn;
+}
+
+Next start_whole(SendRequest& r) noexcept {
+    const auto& b = r.base.req_base;
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank,
+                                           b.req_tag, r.sequence);
+    if (is_refused_by_fault() ||
+        !send_whole(*r.lane, *r.peer, b.req_addr, b.req_count, b.req_datatype, header, r.bytes()))
+        return wait_in_line(r);
+    r.peer->count(rndv::Row::kLane, rndv::Reason::kFitsLane, r.bytes());
     r.engine.eager_out();
     return Next::kGoOn;
 }
@@ -181,15 +193,22 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     } else if (protocol.payload == rndv::Inline::kHead) {
         const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline),
                                            btl.btl->btl_rndv_eager_limit);
-        payload = std::min({limit, r.peer->eager_payload, r.bytes()});
+        payload = r.lane ? std::min(lane_payload(*r.lane), r.bytes())
+                         : std::min({limit, r.peer->eager_payload, r.bytes()});
     }
     header.handle_bytes = static_cast<std::uint8_t>(handle_bytes);
 
+    if (!r.paced) pace_begins(r, offer.reason);
     r.engine.rts_out(offer);
     if (payload == 0) {
         unsigned char packet[kLongestControl];
         const std::size_t bytes = write_rts(packet, header, r, offer);
-        if (send_control(btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) return Next::kGoOn;
+        if (send_control(*r.peer, btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) return Next::kGoOn;
+    } else if (r.lane) {
+        const auto set_inline = [](wire::RtsHeader& h, std::size_t n) {
+            h.inline_bytes = static_cast<std::uint32_t>(n);
+        };
+        if (send_packed(*r.lane, wire::Kind::kRts, header, r.convertor(), payload, set_inline)) return Next::kGoOn;
     } else if (mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof header, payload,
                                                                     MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
@@ -207,7 +226,7 @@ Next start_step(SendRequest& r) noexcept {
     take_in_written_parameters();
     not_idle();
     mca_bml_base_btl_t& btl = *r.peer->eager();
-    if (r.peer->neighbour && r.bytes() > r.peer->eager_payload) r.peer->neighbour->look_again();
+    if (r.peer->neighbour && r.bytes() > r.peer->whole_max(r.lane, false)) r.peer->neighbour->look_again();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     r.extension = r.peer->rdma_extension;
@@ -224,6 +243,7 @@ Next start_step(SendRequest& r) noexcept {
         offer = rndv::choose(s);
     }
     if (offer.reason == rndv::Reason::kFitsEager) return start_eager(r, btl);
+    if (offer.reason == rndv::Reason::kFitsLane && !s.synchronous) return start_whole(r);
     return start_rendezvous(r, btl, s, offer);
 }
 

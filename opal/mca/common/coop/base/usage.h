@@ -28,7 +28,7 @@ namespace coop {
 class Usage {
 public:
     static constexpr std::uint32_t kMaxRows = 8;
-    static constexpr std::uint32_t kMaxReasons = 32;
+    static constexpr std::uint32_t kMaxReasons = 64;
 
     Usage() = default;  // no rows: ignores additions
 

@@ -53,7 +53,8 @@ int make_memfd() noexcept {
 
 void* map(int fd, std::size_t bytes) noexcept {
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return at == MAP_FAILED ? nullptr : at;
+    if (at == MAP_FAILED) return nullptr;
+    return at;
 }
 
 // Whether `path`, a descriptor in /proc, is a link to a memfd with our name.
@@ -96,7 +97,8 @@ SharedMemory SharedMemory::create(std::size_t bytes) noexcept {
     return at ? SharedMemory(at, bytes, fd.release()) : SharedMemory(errno);
 }
 
-SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t bytes) noexcept {
+SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t bytes,
+                                  bool keeps_descriptor) noexcept {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), static_cast<int>(fd));
     const Descriptor found(open(path, O_PATH | O_CLOEXEC));
@@ -104,11 +106,13 @@ SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t
     std::snprintf(path, sizeof path, "/proc/self/fd/%d",
                   found.get());  // still names the located file if the other path has changed
     if (!may_be_ours(found, path, bytes)) return SharedMemory(EBADF);
-    const Descriptor opened(open(path, O_RDWR | O_CLOEXEC));
+    Descriptor opened(open(path, O_RDWR | O_CLOEXEC));
     if (!opened) return SharedMemory(errno);
     if (!is_sealed(opened)) return SharedMemory(EBADF);
     void* at = map(opened.get(), bytes);
-    return at ? SharedMemory(at, bytes, -1) : SharedMemory(errno);
+    // Otherwise the dump of each process would contain the memory of all its neighbours.
+    if (at) madvise(at, bytes, MADV_DONTDUMP);
+    return at ? SharedMemory(at, bytes, keeps_descriptor ? opened.release() : -1) : SharedMemory(errno);
 }
 
 SharedMemory::~SharedMemory() {

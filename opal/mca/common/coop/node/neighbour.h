@@ -5,7 +5,8 @@
 //
 // The shared memory is a memfd: it has no name in the file system, so nothing remains in /dev/shm however a
 // process ends. Another process opens it through /proc/<pid>/fd. It must belong to the same user and be sealed
-// against changes of its size, so that no access to it can fault.
+// against changes of its size, so that no access to it can fault. Only the core dump of its
+// creator contains it.
 //
 // A process id from another PID namespace may name an unrelated process here, and the descriptor may then be
 // anything: a pipe, a terminal, a tape drive. So attach() opens a descriptor in two steps. The first (O_PATH)
@@ -30,14 +31,16 @@ public:
     COOP_EXPORT static SharedMemory create(std::size_t bytes) noexcept;
     // Maps the memory of descriptor `fd` in process `pid`. Empty on failure: error() has the errno, or EBADF if
     // the file is not memory that create(bytes) of the same user makes.
-    COOP_EXPORT static SharedMemory attach(std::int32_t pid, std::int32_t fd, std::size_t bytes) noexcept;
+    // `keeps_descriptor`: fd() is the caller's own descriptor of it, open as long as the memory is attached.
+    COOP_EXPORT static SharedMemory attach(std::int32_t pid, std::int32_t fd, std::size_t bytes,
+                                           bool keeps_descriptor = false) noexcept;
 
     COOP_EXPORT ~SharedMemory();
     COOP_EXPORT SharedMemory(SharedMemory&& from) noexcept;
     COOP_EXPORT SharedMemory& operator=(SharedMemory&& from) noexcept;
 
     void* address() const noexcept { return address_; }
-    std::int32_t fd() const noexcept { return fd_; }  // -1: attached memory, or closed
+    std::int32_t fd() const noexcept { return fd_; }  // -1: attached without keeping it, or closed
     // Keeps the memory, but no other process can attach any more.
     COOP_EXPORT void close_descriptor() noexcept;
     int error() const noexcept { return error_; }  // errno of empty memory; 0: nothing was attempted

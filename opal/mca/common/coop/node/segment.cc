@@ -30,9 +30,9 @@ Segment Segment::create(std::size_t bytes) noexcept {
     return segment;
 }
 
-Segment Segment::attach(const SegmentTicket& ticket, std::size_t bytes) noexcept {
+Segment Segment::attach(const SegmentTicket& ticket, std::size_t bytes, bool keeps_descriptor) noexcept {
     if (bytes > kMostBytes) return Segment(EINVAL);
-    Segment segment(SharedMemory::attach(ticket.pid, ticket.fd, kHeaderBytes + bytes));
+    Segment segment(SharedMemory::attach(ticket.pid, ticket.fd, kHeaderBytes + bytes, keeps_descriptor));
     if (!segment) return segment;
     segment.ticket_ = ticket;
     const auto& header = *static_cast<const Header*>(segment.shared_.address());

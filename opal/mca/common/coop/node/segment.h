@@ -33,13 +33,16 @@ public:
     // `bytes`: for the users, zeroed and aligned to a cache line. More than kMostBytes: EINVAL.
     COOP_EXPORT static Segment create(std::size_t bytes) noexcept;
     // Accepts only memory that create(bytes) of the same user has made with this ticket; otherwise EBADF.
-    COOP_EXPORT static Segment attach(const SegmentTicket& ticket, std::size_t bytes) noexcept;
+    // `keeps_descriptor`: as for SharedMemory.
+    COOP_EXPORT static Segment attach(const SegmentTicket& ticket, std::size_t bytes,
+                                      bool keeps_descriptor = false) noexcept;
 
     SegmentTicket ticket() const noexcept { return ticket_; }
     // By the creator: nobody attaches from now on.
     void conceal() noexcept { shared_.close_descriptor(); }
 
     std::byte* memory() const noexcept { return static_cast<std::byte*>(shared_.address()) + kHeaderBytes; }
+    std::int32_t descriptor() const noexcept { return shared_.fd(); }  // -1: none
     int error() const noexcept { return error_ ? error_ : shared_.error(); }
     explicit operator bool() const noexcept { return static_cast<bool>(shared_); }
 

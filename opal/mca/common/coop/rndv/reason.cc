@@ -11,6 +11,7 @@ std::string bytes_of(std::size_t limit) { return " of " + std::to_string(limit) 
 std::string eager_limit(const Situation& s) { return bytes_of(s.eager_limit); }
 std::string rdma_min(const Situation& s) { return bytes_of(s.rdma_min); }
 std::string isend_rdma_min(const Situation& s) { return bytes_of(s.isend_rdma_min); }
+std::string lane_max(const Situation& s) { return bytes_of(s.lane_max); }
 std::string coop_min(const Situation& s) { return bytes_of(s.coop_min); }
 std::string bandwidth(const Situation& s) {
     return ", which has " + std::to_string(static_cast<int>(s.rdma_share * 100)) + " % of the bandwidth";
@@ -36,6 +37,8 @@ Words words(Reason reason) noexcept {
     case Reason::kNoRdma: return {"the transport has no RDMA"};
     case Reason::kBelowRdmaMin: return {"below pml_coop_rdma_min", rdma_min};
     case Reason::kNotAwaited: return {"nobody waits, and it is below pml_coop_isend_rdma_min", isend_rdma_min};
+    case Reason::kSlowLink: return {"nobody waits, and the link is slower than copies"};
+    case Reason::kFastLink: return {"nobody waits, and the link is faster than copies"};
     case Reason::kSenderPieces: return {"the send buffer is not contiguous"};
     case Reason::kReceiverPieces: return {"the receive buffer is not contiguous"};
     case Reason::kStripedOverTransports: return {"fragments over all transports beat RDMA over one", bandwidth};
@@ -55,6 +58,8 @@ Words words(Reason reason) noexcept {
     case Reason::kNoSlot: return {"no slot for a cooperative copy is free, or no room for the grant"};
     case Reason::kReceiverTurn: return {"about as much to copy, and the receiver has copied less so far", loads};
     case Reason::kSenderTurn: return {"about as much to copy, and the sender has copied less so far", loads};
+    case Reason::kFitsLane: return {"fits one packet of the lane", eager_limit};
+    case Reason::kBelowLaneMax: return {"two copies through the lane are faster than one by the kernel", lane_max};
     case Reason::kOneWay: return {"blocking sends in a row, with no message back"};
     }
     return {};

@@ -44,8 +44,12 @@ enum class Reason : std::uint8_t {
     kSenderTurn,
     kOneWay,
     kNotAwaited,
+    kFitsLane,
+    kBelowLaneMax,
+    kSlowLink,
+    kFastLink,
 };
-constexpr std::size_t kReasons = 29;
+constexpr std::size_t kReasons = 33;
 
 COOP_EXPORT const char* text(Reason reason) noexcept;  // "the receiver reads the send buffer"
 

@@ -40,8 +40,8 @@ void Receiver::choose_from(std::uint64_t from) noexcept {
         return go(RecvStep::kGrant);
     }
     const Choice choice = choose(situation_);
-    // If both sides chose fragments, keep the sender's reason.
-    if (choice.row != Row::kSend || choice_.row != Row::kSend) choice_ = choice;
+    // If both sides chose the same kind of fragments, keep the sender's reason.
+    if (choice.row != choice_.row || protocol(choice.row).mover(choice) != Mover::kPackets) choice_ = choice;
     go(protocol(choice.row).mover(choice) == Mover::kPackets ? RecvStep::kGrant : RecvStep::kPrepare);
 }
 

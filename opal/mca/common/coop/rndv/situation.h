@@ -29,6 +29,9 @@ constexpr bool sender_waits(SendCall call) noexcept {
     return call == SendCall::kSend || call == SendCall::kSsend || call == SendCall::kRsend;
 }
 
+// Of a message below Pace::kMostBytes for which nobody waits, to another node, if no parameter decides (pace.h).
+enum class Link : std::uint8_t { kDoesNotMatter, kSlow, kFast };
+
 struct Situation {
     // The message.
     std::size_t bytes = 0;
@@ -39,11 +42,13 @@ struct Situation {
 
     // Parameters.
     Wish wish = Wish::kHybrid;
-    std::size_t eager_limit = 0;     // longest payload of an eager message
-    std::size_t rdma_min = 0;        // shortest message for RDMA
-    std::size_t isend_rdma_min = 0;  // the same between nodes for a sender that does not wait; 0 at the receiver
-    std::size_t coop_min = 0;        // shortest message for two copiers
-    std::size_t bounce_max = 0;      // longest message for a bounce buffer
+    std::size_t eager_limit = 0;       // longest payload of an eager message
+    std::size_t rdma_min = 0;          // shortest message for RDMA
+    std::size_t isend_rdma_min = 0;    // the same between nodes for a sender that does not wait; 0 at the receiver
+    Link link = Link::kDoesNotMatter;  // how `isend_rdma_min` follows from the link
+    std::size_t coop_min = 0;          // shortest message for two copiers
+    std::size_t bounce_max = 0;        // longest message for a bounce buffer
+    std::size_t lane_max = 0;          // longest message for the lane; 0: there is none between the two processes
 
     // The transport.
     double rdma_share = 1.0;  // 0..1: share of the bandwidth to the peer that the RDMA transport has

@@ -141,6 +141,9 @@ const char* name(Kind kind) noexcept {
     return "unknown";
 }
 
+std::size_t control_bytes(const RtsHeader& h) noexcept { return sizeof h + behind(h); }
+std::size_t control_bytes(const CtsHeader& h) noexcept { return sizeof h + behind(h); }
+
 void seal(MatchHeader& h) noexcept { seal_match(h); }
 void seal(RtsHeader& h) noexcept { h.match.check = check_of(h); }
 void seal(CtsHeader& h) noexcept { h.check = check_of(h); }

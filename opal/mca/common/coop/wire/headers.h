@@ -31,7 +31,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 7;  // of these headers and of boards; part of the modex and of every check word
+constexpr std::uint32_t kVersion = 9;  // of these headers and of boards; part of the modex and of every check word
 constexpr std::size_t kMaxHandleBytes = 128;  // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -183,6 +183,11 @@ struct Damage {
     const char* field;
     std::uint64_t value, min, max;
 };
+
+// Length of the header of an RTS or CTS with the handle, SlotWords and Pieces that follow it. The header need not be
+// valid: then any length is possible.
+COOP_EXPORT std::size_t control_bytes(const RtsHeader& header) noexcept;
+COOP_EXPORT std::size_t control_bytes(const CtsHeader& header) noexcept;
 
 // Writes the check word. Call it last: it covers the registration handle, SlotWords and Pieces that follow the header.
 COOP_EXPORT void seal(MatchHeader& header) noexcept;

@@ -23,15 +23,16 @@ enum class Row : std::uint8_t {
              // board
     kRtr,    // the receive was offered: RTS; both sides copy at once and see the end on the receiver's board
     kBounce,  // RTS; the payload lies in memory that the sender shares, and the receiver copies it from there
+    kLane,    // like eager, or like send, but through a ring that both processes share, without a transport
 };
 
 namespace rows {
-extern const Protocol eager, send, rput, rget, coop, rtr, bounce;
+extern const Protocol eager, send, rput, rget, coop, rtr, bounce, lane;
 
-inline constexpr const Protocol* kByNumber[] = {&eager, &send, &rput, &rget, &coop, &rtr, &bounce};
+inline constexpr const Protocol* kByNumber[] = {&eager, &send, &rput, &rget, &coop, &rtr, &bounce, &lane};
 
 // choose() takes the first that can carry the message.
-inline constexpr const Protocol* kByPreference[] = {&eager, &bounce, &send, &rtr, &coop, &rput, &rget};
+inline constexpr const Protocol* kByPreference[] = {&lane, &eager, &bounce, &send, &rtr, &coop, &rput, &rget};
 }  // namespace rows
 
 constexpr std::size_t kRows = sizeof rows::kByNumber / sizeof *rows::kByNumber;

@@ -11,7 +11,8 @@ std::optional<Choice> can_use(const Situation& s) noexcept {
     }
     if (!can_get(s)) return std::nullopt;
     if (s.wish == Wish::kRget) return Choice{Row::kRget, Reason::kForced};
-    return Choice{Row::kRget, s.wish == Wish::kRput ? Reason::kForcedUnavailable : Reason::kReceiverReads};
+    if (s.wish == Wish::kRput) return Choice{Row::kRget, Reason::kForcedUnavailable};
+    return Choice{Row::kRget, s.link == Link::kFast ? Reason::kFastLink : Reason::kReceiverReads};
 }
 
 void abort(Situation& s, Lack) noexcept { s.get_refused = true; }

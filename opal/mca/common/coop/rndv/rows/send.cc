@@ -20,7 +20,7 @@ std::optional<Reason> better_than_rdma(const Situation& s) noexcept {
     if (s.wish == Wish::kSend) return Reason::kForced;
     if (is_classic(s.wish)) return std::nullopt;
     if (s.bytes < s.rdma_min) return Reason::kBelowRdmaMin;
-    if (is_stream(s)) return Reason::kNotAwaited;
+    if (is_stream(s)) return s.link == Link::kSlow ? Reason::kSlowLink : Reason::kNotAwaited;
     if ((s.can_get || s.can_put) && s.rdma_share < kWorthwhileShare) return Reason::kStripedOverTransports;
     return std::nullopt;
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Packets of the lane: headers and payload straight into the ring of the peer. (packet.h does the same for transports)
+#pragma once
+
+#include <cstring>
+
+#include "comm.h"
+#include "device_memory.h"
+#include "packet.h"
+#include "stack_convertor.h"
+
+namespace coop::pml {
+
+// Where the bytes of a message lie in a buffer of the user in order and without gaps. Null: nowhere, or perhaps in
+// device memory. An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
+inline const char* contiguous_base(const opal_datatype_t& type, std::size_t count, const void* buffer) noexcept {
+    if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) || device_memory_is_possible()) return nullptr;
+    if (count != 1 && !(type.flags & OPAL_DATATYPE_FLAG_NO_GAPS)) return nullptr;
+    return reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                         static_cast<std::uintptr_t>(type.true_lb));
+}
+
+// Packs at most `bytes` bytes from the convertor's position on. Returns their number.
+inline std::size_t pack_into(opal_convertor_t& convertor, std::byte* to, std::size_t bytes) noexcept {
+    if (bytes == 0) return 0;
+    iovec whole{to, bytes};
+    std::uint32_t pieces = 1;
+    opal_convertor_pack(&convertor, &whole, &pieces, &bytes);
+    return bytes;
+}
+
+// Whether a test wants this packet to be refused (pml_coop_fault); counted as a transport's refusal.
+inline bool is_refused_by_fault() noexcept {
+    if (!module.faults.hit(Fault::kBusy)) return false;
+    module.counters.count(Counter::kRetrySendBusy);
+    return true;
+}
+
+// The payload of a packet of a message that goes through the lane in several.
+inline std::size_t lane_payload(const LaneOut& lane) noexcept {
+    return std::min(lane.longest_payload(), static_cast<std::size_t>(module.config.lane_small_max));
+}
+
+// Sends an eager message from the user's buffer. Returns false if the ring is full.
+inline bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                       wire::MatchWords header, std::size_t bytes) noexcept {
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    return lane.put(wire::Kind::kMatch, sizeof header + bytes, [&](std::byte* body) {
+        std::memcpy(body, &header, sizeof header);
+        if (const char* from = contiguous_base(datatype->super, count, buf))
+            std::memcpy(body + sizeof header, from, bytes);
+        else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
+        return sizeof header + bytes;
+    });
+}
+
+// The same in parts, for a message whose sender waits. Returns false if the ring is full, or the buffer or this process
+// are not fit for that.
+inline bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                          wire::MatchWords header, std::size_t bytes) noexcept {
+    const char* const from = contiguous_base(datatype->super, count, buf);
+    if (!from) return false;
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    return lane.put_in_parts(header, from, bytes);
+}
+
+// Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their
+// number before it is sealed. Sets `payload` to the number. Returns false if the ring is full.
+template <class Header, class SetPayload>
+bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t& convertor, std::size_t& payload,
+                 SetPayload&& set_payload) noexcept {
+    if (is_refused_by_fault()) return false;
+    return lane.put(kind, sizeof header + payload, [&](std::byte* body) -> std::size_t {
+        payload = pack_into(convertor, body + sizeof header, payload);
+        set_payload(header, payload);
+        wire::seal(header);
+        damage_if_told(kind, &header, sizeof header);
+        std::memcpy(body, &header, sizeof header);
+        return sizeof header + payload;
+    });
+}
+
+// Sends a control packet through the lane if there is one with room, otherwise by the transport, whose faults tests can
+// ask for. An RTS does not change over to the transport because the ring is full: while nobody reads the ring it would
+// overtake what is there, and if it does so by half of all sequence numbers, the receiver cannot tell the order.
+inline Sent send_control(const Peer& peer, mca_bml_base_btl_t& btl, wire::Kind kind, const void* packet,
+                         std::size_t bytes) noexcept {
+    LaneOut* const lane = peer.lane();
+    if (!lane || bytes > lane->longest_payload() || module.faults.armed())
+        return send_control(btl, kind, packet, bytes);
+    const auto write = [&](std::byte* body) {
+        std::memcpy(body, packet, bytes);
+        return bytes;
+    };
+    if (lane->put(kind, bytes, write)) return Sent::kYes;
+    return kind == wire::Kind::kRts ? Sent::kRefused : send_control(btl, kind, packet, bytes);
+}
+
+// Whether this process may send a message in parts: the receiver would wait for it if it lost its CPU in between.
+inline bool may_send_parts() noexcept { return !module.threads && !module.crowded; }
+
+// Whether a call that waits for the peer, or for anybody, should look at the lane more often than at the transports. Not
+// if other threads may need the progress engine, or other processes this CPU.
+inline bool waits_on_lane() noexcept { return lane_is_open() && !module.threads && !module.crowded; }
+inline bool waits_on_lane(const Peer& peer) noexcept { return waits_on_lane() && peer.neighbour; }
+
+}  // namespace coop::pml

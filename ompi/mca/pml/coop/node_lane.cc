@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node_lane.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "diagnose.h"
+#include "node.h"
+#include "on_match.h"
+#include "packet.h"
+
+#include "coop/node/byte_lock.h"
+#include "coop/node/lane_inbox.h"
+
+namespace coop::pml {
+namespace {
+
+constexpr std::uint32_t kLongestRing = 256 * 1024;
+constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
+constexpr std::uint32_t kLaneLayout = 2;  // changes with what is in the memory
+constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
+constexpr std::size_t kHeaderRoom = 64;
+static_assert(kHeaderRoom >= sizeof(wire::RtsHeader) && kHeaderRoom >= sizeof(wire::FragHeader));
+
+#ifndef MADV_POPULATE_WRITE
+constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14
+#endif
+
+struct Receiving {
+    node::Segment segment;
+    node::LaneArea area;
+    node::LaneInbox inbox;
+    std::atomic<bool> polling{false};
+    int error = 0;
+};
+
+// Never destroyed: a process may end without MPI_Finalize.
+Receiving& receiving() noexcept {
+    static auto& it = *new Receiving;
+    return it;
+}
+Receiving* own = nullptr;  // null: we have no memory in which we receive
+
+// Makes the system provide the pages. Without that, a write to them could end the process by a signal. Older kernels do
+// not know the call. Returns an errno.
+int provide(std::byte* at, std::size_t bytes) noexcept {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(at) % page;
+    if (madvise(at - before, bytes + before, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) return 0;
+    return errno;
+}
+
+// Whether the user wants to know that the lane is missed: somebody has set pml_coop_lane, or wants a report.
+bool is_asked_for() noexcept {
+    const int index = mca_base_var_find("ompi", "pml", "coop", "lane");
+    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+    const bool is_known = index >= 0 && mca_base_var_get_value(index, nullptr, &source, nullptr) == OPAL_SUCCESS;
+    return (is_known && source != MCA_BASE_VAR_SOURCE_DEFAULT) || module.config.report >= 1;
+}
+
+node::LaneShape shape_of_node() noexcept {
+    const auto senders = static_cast<std::uint32_t>(opal_process_info.num_local_peers) + kGuests;
+    return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, kLongestRing);
+}
+
+using Arrive = void (*)(mca_btl_base_module_t*, mca_btl_base_tag_t, mca_btl_base_descriptor_t*, void*);
+constexpr Arrive kArrivals[] = {nullptr,
+                                mca_pml_coop_on_match,
+                                mca_pml_coop_on_rts,
+                                mca_pml_coop_on_cts,
+                                mca_pml_coop_on_frag,
+                                mca_pml_coop_on_fin};
+static_assert(std::size(kArrivals) == wire::kKinds + 1);
+
+[[noreturn]] void damaged(std::uint32_t ring) noexcept {
+    protocol_error(wire::Kind::kMatch, Sender(), "ring " + std::to_string(ring) + " of the lane is damaged");
+}
+
+// Our copy of what precedes the payload of a packet, which the peer could still change after it is checked.
+struct Head {
+    alignas(std::uint64_t) std::byte bytes[kLongestControl];
+
+    // A packet that is shorter than its header is copied as it is, and refused when it is checked.
+    template <class Header>
+    std::size_t copy(const std::byte* body, std::size_t there) noexcept {
+        if (there < sizeof(Header)) return copy(body, 0, there);
+        return copy(body, 0, sizeof(Header));
+    }
+    // The same with the handle, slot and pieces that follow.
+    template <class Header>
+    std::size_t copy_control(const std::byte* body, std::size_t there) noexcept {
+        const std::size_t done = copy<Header>(body, there);
+        if (done < sizeof(Header)) return done;
+        const std::size_t all = wire::control_bytes(*reinterpret_cast<const Header*>(bytes));
+        return copy(body, done, std::min({all, there, sizeof bytes}));
+    }
+
+private:
+    std::size_t copy(const std::byte* body, std::size_t from, std::size_t to) noexcept {
+        std::memcpy(bytes + from, body + from, to - from);
+        return to;
+    }
+};
+
+// Hands over a packet whose first `head_bytes` bytes are in `head`, like one of a transport; without a module, because
+// there is none.
+void hand_over(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte* body, std::size_t bytes) noexcept {
+    mca_btl_base_segment_t segments[2];
+    segments[0].seg_addr.pval = head.bytes;
+    segments[0].seg_len = head_bytes;
+    segments[1].seg_addr.pval = body + head_bytes;
+    segments[1].seg_len = bytes - head_bytes;
+    mca_btl_base_descriptor_t packet;
+    packet.des_segments = segments;
+    packet.des_segment_count = bytes > head_bytes ? 2 : 1;
+    kArrivals[kind](nullptr, 0, &packet, nullptr);
+}
+
+// The header is whole before the record is published.
+void take_parts(std::byte* body, std::uint32_t bytes) noexcept {
+    constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof(wire::MatchHeader);
+    if (bytes <= kHead) protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
+    ArrivingParts parts(own->area, body, bytes - kHead);
+    Head head;
+    mca_btl_base_segment_t segments[2];
+    segments[0].seg_addr.pval = head.bytes;
+    segments[0].seg_len = head.copy<wire::MatchHeader>(body + ArrivingParts::kHeadBytes, sizeof(wire::MatchHeader));
+    segments[1].seg_addr.pval = body + kHead;
+    segments[1].seg_len = bytes - kHead;
+    on_eager({nullptr, segments, 2, &parts});
+}
+
+void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+    if (kind == kInParts) return take_parts(body, bytes);
+    Head head;
+    std::size_t copied = 0;
+    switch (static_cast<wire::Kind>(kind)) {
+    case wire::Kind::kMatch: copied = head.copy<wire::MatchHeader>(body, bytes); break;
+    case wire::Kind::kRts: copied = head.copy_control<wire::RtsHeader>(body, bytes); break;
+    case wire::Kind::kCts: copied = head.copy_control<wire::CtsHeader>(body, bytes); break;
+    case wire::Kind::kFrag: copied = head.copy<wire::FragHeader>(body, bytes); break;
+    case wire::Kind::kFin: copied = head.copy<wire::FinHeader>(body, bytes); break;
+    default: protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane has no known kind");
+    }
+    hand_over(kind, head, copied, body, bytes);
+}
+
+int poll_now(Receiving& it) noexcept {
+    const auto is_gone = [&it](std::uint32_t ring) { return !node::is_locked_elsewhere(it.segment.ticket().fd, ring); };
+    return it.inbox.poll(take, damaged, is_gone);
+}
+
+}  // namespace
+
+// --- sending -------------------------------------------------------------------------------------------------------
+
+LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept
+    : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest),
+      longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
+      whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
+                           static_cast<std::size_t>(module.config.eager_limit)})),
+      writer_(area_.memory_of(ring), shape.ring_bytes) {}
+
+bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
+    if (is_guest_) return false;
+    constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof header;
+    const auto length = static_cast<std::uint32_t>(bytes);
+    const auto at = writer_.reserve(kHead + length);
+    if (!at) return false;
+    std::byte* const body = area_.ring(ring_) + *at;
+    node::LaneParts parts(area_.memory_of(ring_), *at);
+    std::memcpy(body + ArrivingParts::kHeadBytes, &header, sizeof header);
+    parts.begin();
+    for (std::uint32_t done = 0; done < length;) {
+        const std::uint32_t part = std::min(node::kLanePart, length - done);
+        std::memcpy(body + kHead + done, from + done, part);
+        parts.tell(done + part);
+        if (done == 0) {
+            writer_.publish(kInParts, kHead + length);
+            area_.wake(ring_);
+        }
+        done += part;
+    }
+    return true;
+}
+
+LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }
+
+std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, int& error) noexcept {
+    const node::LaneShape shape{card.rings, card.ring_bytes};
+    error = EBADF;
+    if (!shape.valid() || card.layout != kLaneLayout) return nullptr;
+    // The lock of a guest lasts as long as its descriptor.
+    node::Segment segment = node::Segment::attach({pid, card.fd, card.nonce}, node::LaneArea::bytes_for(shape),
+                                                  is_guest);
+    error = segment.error();
+    if (!segment) return nullptr;
+    const node::LaneArea area(segment.memory(), shape);
+    const auto self = static_cast<std::int32_t>(getpid());
+    const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank) % shape.rings);
+    if (!ring) return nullptr;
+    if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
+    error = provide(area.ring(*ring), shape.ring_bytes);
+    if (error == 0) return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest));
+    area.close(*ring, self);
+    return nullptr;
+}
+
+// --- receiving -----------------------------------------------------------------------------------------------------
+
+bool lane_is_wanted() noexcept {
+    if (module.given.lane == 0) return false;
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        if (copies_at_once(*selected->btl_module)) return true;
+    }
+    return false;
+}
+
+void open_lane() noexcept {
+    if (!lane_is_wanted()) return;
+    const node::LaneShape shape = shape_of_node();
+    if (!shape.valid()) return;
+    Receiving& it = receiving();
+    it.segment = node::Segment::create(node::LaneArea::bytes_for(shape));
+    it.error = it.segment.error();
+    if (!it.segment) return;
+    it.error = provide(it.segment.memory(), node::LaneArea::head_bytes(shape));
+    if (it.error) return;
+    it.area = node::LaneArea(it.segment.memory(), shape);
+    it.area.prepare();
+    it.inbox = node::LaneInbox(it.area);
+    own = &it;
+}
+
+void close_lane() noexcept {
+    own = nullptr;
+    receiving().inbox = {};
+    receiving().segment = {};
+}
+
+LaneCard lane_card() noexcept {
+    if (!own) return {};
+    const node::SegmentTicket ticket = own->segment.ticket();
+    return {ticket.fd, own->area.shape().rings, own->area.shape().ring_bytes, kLaneLayout, ticket.nonce};
+}
+
+void keep_from_lane(std::int64_t bytes) noexcept {
+    if (own) own->area.kept().fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+}
+
+bool lane_is_open() noexcept { return own != nullptr; }
+
+void report_missing_lane() noexcept {
+    if (lane_is_wanted() && !own && receiving().error && (is_asked_for() || my_board()))
+        report_lane_missed(receiving().error);
+}
+
+void report_lane_missed(int error) noexcept {
+    const bool is_normal = error == 0;  // more guests than rings
+    if (is_asked_for() || (!is_normal && opal_process_info.my_local_rank == 0)) no_lane(error);
+}
+
+int poll_lane() noexcept {
+    if (!own) return 0;
+    Receiving& it = *own;
+    const Polling turn;
+    if (module.threads) {
+        if (it.polling.load(std::memory_order_relaxed) || it.polling.exchange(true, std::memory_order_acquire))
+            return 0;
+    } else {
+        if (it.polling.load(std::memory_order_relaxed)) return 0;  // called from within a packet's handling
+        it.polling.store(true, std::memory_order_relaxed);
+    }
+    const int packets = poll_now(it);
+    it.polling.store(false, std::memory_order_release);
+    return packets;
+}
+
+}  // namespace coop::pml

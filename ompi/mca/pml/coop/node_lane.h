@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
+// publishes the memory in which it receives; a neighbour that has sent to it a few times claims a ring there. From then
+// on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
+// packets are those of the transports, with the same headers, sequence numbers and functions that handle them.
+//
+// Threading: a spin lock per ring for its writers, if threads exist; one thread at a time reads. A call to poll_lane()
+// from within the handling of a packet, such as from a callback that calls opal_progress(), finds nothing, as in
+// btl/vader: a callback must not wait for another message. Ownership: a Neighbour owns its LaneOut. Errors: without
+// memory, or if a neighbour's cannot be mapped, its packets stay with the transports, which is reported once. Damaged
+// rings end the job. What a peer may change at any time is copied before it is checked: the headers; not the payload.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "module.h"
+
+#include "coop/base/spin_lock.h"
+#include "coop/node/lane_area.h"
+#include "coop/node/segment.h"
+
+namespace coop::pml {
+
+// Where neighbours find the memory in which a process receives (published by modex.cc).
+struct LaneCard {
+    std::int32_t fd = -1;  // -1: none
+    std::uint32_t rings = 0;
+    std::uint32_t ring_bytes = 0;
+    std::uint32_t layout = 0;  // kLaneLayout of its build
+    std::uint64_t nonce = 0;
+};
+
+// Our end of the ring to a neighbour.
+class LaneOut {
+public:
+    // `is_guest`: we belong to another job than the neighbour. Null: no memory, or no free ring; `error` has an errno
+    // then, or 0 if all rings are in use.
+    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, int& error) noexcept;
+    ~LaneOut();
+    LaneOut(const LaneOut&) = delete;
+    LaneOut& operator=(const LaneOut&) = delete;
+
+    // The longest payload behind a header of any kind; the largest message that always goes in one packet; and the
+    // largest that may use the lane at all.
+    std::size_t longest_payload() const noexcept { return longest_; }
+    std::size_t whole_max() const noexcept { return whole_max_; }
+    std::size_t message_max() const noexcept {
+        return std::max(whole_max_, static_cast<std::size_t>(module.config.lane_max));
+    }
+
+    // Whether a longer message may go in one packet, too: the receiver does not yet keep many that it has no receive for.
+    bool takes_long(std::size_t bytes) const noexcept {
+        return bytes <= longest_ && area_.kept().load(std::memory_order_relaxed) < kMostKept;
+    }
+
+    // Sends a packet of at most `bytes` bytes. write(body) fills it in and returns its length, or 0 if it cannot.
+    // Returns false if the ring is full, or nothing was written.
+    template <class Write>
+    bool put(wire::Kind kind, std::size_t bytes, Write&& write) noexcept {
+        if (!module.threads) return put_now(kind, bytes, write);
+        lock_.lock();
+        const bool sent = put_now(kind, bytes, write);
+        lock_.unlock();
+        return sent;
+    }
+
+    // Sends an eager message of which the receiver copies each part as soon as it is written. Only if this thread is
+    // not likely to lose its CPU, for which the receiver would wait. Returns false if the ring is full, or the receiver
+    // belongs to another job: it need not end if we do in between.
+    bool put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept;
+
+    static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
+
+private:
+    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept;
+
+    template <class Write>
+    bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
+        const auto at = writer_.reserve(static_cast<std::uint32_t>(bytes));
+        if (!at) return false;
+        const std::size_t written = write(area_.ring(ring_) + *at);
+        if (written == 0) return false;
+        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written));
+        area_.wake(ring_);
+        return true;
+    }
+
+    node::Segment segment_;
+    node::LaneArea area_;
+    std::uint32_t ring_;
+    bool is_guest_;
+    std::size_t longest_, whole_max_;
+    node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
+    SpinLock lock_;
+};
+
+// Whether pml_coop_lane is 1 and this process has a transport for shared memory. Who selects only others, such as tcp,
+// wants messages to use these inside a node, too.
+bool lane_is_wanted() noexcept;
+// Creates the memory in which we receive. If it is not wanted, or the system provides none, this process works without.
+void open_lane() noexcept;
+void close_lane() noexcept;
+LaneCard lane_card() noexcept;
+
+bool lane_is_open() noexcept;  // we have memory in which we receive
+
+// Handles the packets that have arrived. Returns their number.
+int poll_lane() noexcept;
+
+// A message that came through the lane waits for its receive (bytes > 0), or does no longer (bytes < 0).
+void keep_from_lane(std::int64_t bytes) noexcept;
+
+// Reports that we have no memory in which we receive, if we should have. report_missing_memory() has already spoken of
+// the same cause unless the lane was asked for.
+void report_missing_lane() noexcept;
+// Reports, once, that messages to a process of the node stay with a transport. `error`: an errno, or 0 if it has no
+// free ring, which is reported only if the lane was asked for. What concerns all processes of a node, the first one
+// reports unless the lane was asked for.
+void report_lane_missed(int error) noexcept;
+
+// Waits until done(). A short message on the lane is found sooner than by opal_progress(), which asks everybody. But
+// packets that keep coming do not hold up the rest, and work of our own, such as a copy that we share, does not wait for
+// the looks.
+template <class Done>
+void wait_on_lane(Done&& done) noexcept {
+    constexpr int kLooks = 16;  // at the lane, for each call of opal_progress()
+    for (int looks = 1; !done(); ++looks) {
+        if (poll_lane() > 0 && done()) return;
+        const bool has_work = (module.copying.length.load(std::memory_order_relaxed) |
+                               module.deferred.length.load(std::memory_order_relaxed)) != 0;
+        if (has_work || looks % kLooks == 0) opal_progress();
+    }
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The memory in which a process receives from the other processes of its node: one ring for each process that sends to
+// it (node/lane_ring.h). A sender claims a ring when it has something to say; the pages of the others are never
+// touched.
+//
+//     bells     one bit per ring: its writer has written although its reader slept
+//     kept      bytes of long messages that the owner has taken from the rings and not received yet
+//     claims    one word per ring: free, or who writes to it
+//     controls  per ring: how far it is read, and whether its reader sleeps
+//     rings
+//
+// States of a claim:
+//
+//            sender: claim()          sender: close()        reader has read everything: reset()
+//     free ------------------> open ----------------> closed -----------------------------------> free
+//                               |                        ^                                          ^
+//               sender: watch() |                        |                                          |
+//                               +---> watched -----------+                                          |
+//                                        |     the sender has ended without a word, and the reader  |
+//                                        +----- has read everything: reset() -----------------------+
+//
+// A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
+// then has its ring watched. The senders of the reader's own job end with the reader.
+//
+// Units: bytes. Threading: processes and threads synchronize by the atomic words. Ownership: the memory stays the
+// caller's, aligned to a cache line and zeroed before prepare(). Errors: the counts and offsets that a peer tells are
+// checked by LaneShape::valid() and by the reader of a ring.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "coop/node/lane_ring.h"
+
+namespace coop::node {
+
+constexpr std::uint32_t kMaxLaneRings = 512;
+
+// How many rings an area has, and how long each is.
+struct LaneShape {
+    std::uint32_t rings = 0;
+    std::uint32_t ring_bytes = 0;
+
+    constexpr bool valid() const noexcept {
+        return rings >= 1 && rings <= kMaxLaneRings && std::has_single_bit(ring_bytes) && ring_bytes >= kMinLaneRing &&
+               ring_bytes <= kMaxLaneRing;
+    }
+};
+
+// The shape for at most `memory` bytes of rings: one for each of `senders` as far as they fit with kMinLaneRing, each
+// as long as possible up to `longest`. No rings if not even one fits.
+constexpr LaneShape lane_shape(std::uint64_t memory, std::uint32_t senders, std::uint32_t longest) noexcept {
+    const std::uint64_t most = std::min<std::uint64_t>(memory / kMinLaneRing, kMaxLaneRings);
+    const auto rings = static_cast<std::uint32_t>(std::min<std::uint64_t>(senders, most));
+    if (rings == 0) return {};
+    const std::uint64_t each = std::min<std::uint64_t>(memory / rings, std::min(longest, kMaxLaneRing));
+    return {rings, static_cast<std::uint32_t>(std::bit_floor(std::max<std::uint64_t>(each, kMinLaneRing)))};
+}
+
+class LaneArea {
+public:
+    static constexpr std::size_t kLine = kLaneLine, kPage = 4096;
+    static constexpr std::uint32_t kBellWords = kMaxLaneRings / 64;
+
+    struct alignas(kLine) Control {
+        std::atomic<std::uint64_t> freed;                  // written by the reader now and then
+        alignas(kLine) std::atomic<std::uint32_t> asleep;  // written by the reader seldom, read by the writer often
+    };
+    static_assert(sizeof(Control) == 2 * kLine && std::atomic<std::uint64_t>::is_always_lock_free);
+
+    LaneArea() = default;
+    LaneArea(std::byte* memory, LaneShape shape) noexcept : memory_(memory), shape_(shape) {}
+
+    static constexpr std::size_t bytes_for(LaneShape shape) noexcept {
+        return rings_at(shape.rings) + std::size_t{shape.rings} * shape.ring_bytes;
+    }
+    // Bytes before the rings.
+    static constexpr std::size_t head_bytes(LaneShape shape) noexcept { return rings_at(shape.rings); }
+
+    explicit operator bool() const noexcept { return memory_ != nullptr; }
+    const LaneShape& shape() const noexcept { return shape_; }
+
+    // By the owner, before any sender knows the area.
+    void prepare() const noexcept {
+        for (std::uint32_t i = 0; i < shape_.rings; ++i) control(i).asleep.store(1, std::memory_order_relaxed);
+    }
+
+    std::atomic<std::uint64_t>& bells(std::uint32_t word) const noexcept {
+        return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_)[word];
+    }
+    // Senders read it before each long message, so it has a cache line of its own.
+    std::atomic<std::uint64_t>& kept() const noexcept {
+        return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_ + kLine);
+    }
+    std::atomic<std::uint64_t>& claim_of(std::uint32_t ring) const noexcept {
+        return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_ + 2 * kLine)[ring];
+    }
+    Control& control(std::uint32_t ring) const noexcept {
+        return reinterpret_cast<Control*>(memory_ + controls_at(shape_.rings))[ring];
+    }
+    std::byte* ring(std::uint32_t ring) const noexcept {
+        return memory_ + rings_at(shape_.rings) + std::size_t{ring} * shape_.ring_bytes;
+    }
+    // The ring in which `body` lies.
+    std::uint32_t ring_at(const std::byte* body) const noexcept {
+        return static_cast<std::uint32_t>(static_cast<std::size_t>(body - ring(0)) / shape_.ring_bytes);
+    }
+    LaneMemory memory_of(std::uint32_t at) const noexcept { return {ring(at), &control(at).freed}; }
+
+    // -- by a sender
+
+    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use.
+    std::optional<std::uint32_t> claim(std::int32_t pid, std::uint32_t from) const noexcept {
+        for (std::uint32_t k = 0; k < shape_.rings; ++k) {
+            const std::uint32_t i = (from + k) % shape_.rings;
+            std::uint64_t free = kFree;
+            if (claim_of(i).load(std::memory_order_relaxed) == kFree &&
+                claim_of(i).compare_exchange_strong(free, claim_word(pid, kOpen), std::memory_order_acq_rel))
+                return i;
+        }
+        return std::nullopt;
+    }
+    // After its last record.
+    void close(std::uint32_t ring, std::int32_t pid) const noexcept {
+        claim_of(ring).store(claim_word(pid, kClosed), std::memory_order_release);
+        wake(ring);
+    }
+    // After claim(), when a lock tells whether this process has ended.
+    void watch(std::uint32_t ring, std::int32_t pid) const noexcept {
+        claim_of(ring).store(claim_word(pid, kWatched), std::memory_order_release);
+    }
+    // After each record. Without a full fence: node/lane_inbox.h tells why none is needed.
+    void wake(std::uint32_t ring) const noexcept {
+        if (control(ring).asleep.load(std::memory_order_relaxed) == 0) return;
+        const std::uint64_t bit = std::uint64_t{1} << ring % 64;
+        if (!(bells(ring / 64).load(std::memory_order_relaxed) & bit))
+            bells(ring / 64).fetch_or(bit, std::memory_order_release);
+    }
+
+    // -- by the reader
+
+    bool is_free(std::uint32_t ring) const noexcept { return claim_of(ring).load(std::memory_order_relaxed) == kFree; }
+    bool is_closed(std::uint32_t ring) const noexcept {
+        return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kClosed;
+    }
+    // The process that has claimed the ring.
+    std::int32_t claimant(std::uint32_t ring) const noexcept {
+        return static_cast<std::int32_t>(claim_of(ring).load(std::memory_order_relaxed) >> 2);
+    }
+    bool is_watched(std::uint32_t ring) const noexcept {
+        return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kWatched;
+    }
+    // Frees a ring whose sender is done and whose records are all read.
+    void reset(std::uint32_t ring) const noexcept {
+        memory_of(ring).clear_word(0);
+        control(ring).freed.store(0, std::memory_order_relaxed);
+        control(ring).asleep.store(1, std::memory_order_relaxed);
+        claim_of(ring).store(kFree, std::memory_order_release);
+    }
+
+private:
+    static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kStates = 3;
+    static constexpr std::uint64_t claim_word(std::int32_t pid, std::uint64_t state) noexcept {
+        return std::uint64_t{static_cast<std::uint32_t>(pid)} << 2 | state;
+    }
+    static constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
+        return (bytes + unit - 1) / unit * unit;
+    }
+    static constexpr std::size_t controls_at(std::uint32_t rings) noexcept {
+        return 2 * kLine + round_up(rings * sizeof(std::uint64_t), kLine);
+    }
+    // Whole pages: those of a ring that nobody has claimed are never touched.
+    static constexpr std::size_t rings_at(std::uint32_t rings) noexcept {
+        return round_up(controls_at(rings) + rings * sizeof(Control), kPage);
+    }
+
+    std::byte* memory_ = nullptr;
+    LaneShape shape_;
+};
+
+static_assert(LaneArea::kBellWords * sizeof(std::uint64_t) == LaneArea::kLine);
+
+}  // namespace coop::node

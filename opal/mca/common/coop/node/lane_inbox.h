@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The reader of an area: finds the records in its rings (node/lane_area.h). Only rings that carried something lately
+// are looked at each time, so that silent senders cost nothing:
+//
+//              bell, or a look around finds a record            kPatience polls without a record, while
+//     asleep ---------------------------------------> awake     more than kAlwaysAwake rings are awake
+//        ^                                           |     ^
+//        |                                           v     |  a record
+//        +------------------------------------------- drowsy
+//            kPatience more polls without a record
+//
+// Rings that are awake or drowsy are looked at by each poll(). The writers of a drowsy ring already ring the bell. A
+// writer publishes a record and then looks whether it has to ring. There is no full fence in between, which would make
+// every message wait until its record is visible here, so this look may come first and find a reader that does not
+// sleep yet. Such a record becomes visible while the ring is drowsy: it was on its way when the reader told that it
+// sleeps, and store buffers drain in much less time than kPatience polls take. Nothing depends on that: every
+// kLookAround-th poll looks at one more ring, in turns, so that a record that is still later is found, too.
+//
+// A ring that its sender has closed is freed when it is empty, and so is a watched one whose sender has ended.
+//
+// Threading: one thread at a time. Ownership: the area is the caller's. Errors: damaged() is called for a ring that
+// contains what no sender writes; it must not return to normal use of the ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coop/node/lane_area.h"
+
+namespace coop::node {
+
+class LaneInbox {
+public:
+    static constexpr std::uint32_t kPatience = 256, kAlwaysAwake = 4, kLookAround = 16, kMostRecords = 32;
+
+    LaneInbox() = default;
+    explicit LaneInbox(LaneArea area)
+        : area_(area), words_((area.shape().rings + 63) / 64), rings_(area.shape().rings) {
+        for (std::uint32_t i = 0; i < rings_.size(); ++i) start(i);
+        awake_.reserve(rings_.size());
+    }
+
+    // Takes the records that are there, at most kMostRecords from each ring. Calls take(kind, body, bytes) for each; the
+    // body is valid until it returns. damaged(ring) as described above. is_gone(ring) tells whether the sender of a
+    // watched ring has ended; it is seldom called. Returns the number of records.
+    template <class Take, class Damaged, class IsGone>
+    int poll(Take&& take, Damaged&& damaged, IsGone&& is_gone) {
+        hear_bells();
+        int records = 0;
+        for (std::size_t k = 0; k < awake_.size();) {
+            const std::uint32_t ring = awake_[k];
+            const int found = drain(ring, take, damaged);
+            records += found;
+            if (found == 0 && leaves(ring, is_gone)) awake_[k] = awake_.back(), awake_.pop_back();
+            else ++k;
+        }
+        if (++polls_ % kLookAround == 0) look_around(is_gone);
+        return records;
+    }
+
+    std::size_t awake() const noexcept { return awake_.size(); }  // drowsy ones included
+
+private:
+    struct Ring {
+        LaneReader<LaneMemory> reader;
+        std::uint32_t idle = 0;  // polls without a record
+        bool is_awake = false;   // or drowsy
+        bool is_drowsy = false;
+    };
+
+    void start(std::uint32_t ring) noexcept {
+        rings_[ring].reader = LaneReader<LaneMemory>(area_.memory_of(ring), area_.shape().ring_bytes);
+    }
+
+    void hear_bells() {
+        for (std::uint32_t w = 0; w < words_; ++w) {
+            if (area_.bells(w).load(std::memory_order_relaxed) == 0) continue;
+            for (std::uint64_t bits = area_.bells(w).exchange(0, std::memory_order_acquire); bits; bits &= bits - 1) {
+                const std::uint32_t ring = w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+                if (ring < rings_.size()) wake(ring);
+            }
+        }
+    }
+
+    void wake(std::uint32_t ring) {
+        if (rings_[ring].is_awake) return;
+        rings_[ring].is_awake = true;
+        rings_[ring].idle = 0;
+        area_.control(ring).asleep.store(0, std::memory_order_relaxed);
+        awake_.push_back(ring);
+    }
+
+    template <class Take, class Damaged>
+    int drain(std::uint32_t at, Take&& take, Damaged&& damaged) {
+        LaneReader<LaneMemory>& reader = rings_[at].reader;
+        int records = 0;
+        for (auto record = reader.look(); record; record = reader.look()) {
+            if (record->kind == 0) [[unlikely]] {
+                damaged(at);
+                break;
+            }
+            take(record->kind, area_.ring(at) + record->at, record->bytes);
+            reader.pass(*record);
+            if (++records == static_cast<int>(kMostRecords)) break;
+        }
+        if (records > 0) stir(at);
+        return records;
+    }
+
+    void stir(std::uint32_t at) noexcept {
+        Ring& ring = rings_[at];
+        ring.idle = 0;
+        if (!ring.is_drowsy) return;
+        ring.is_drowsy = false;
+        area_.control(at).asleep.store(0, std::memory_order_relaxed);
+    }
+
+    // Returns true if the ring, which has just been found empty, is asleep or free now.
+    template <class IsGone>
+    bool leaves(std::uint32_t at, IsGone&& is_gone) {
+        Ring& ring = rings_[at];
+        if (++ring.idle < kPatience) return false;
+        ring.idle = 0;
+        if (has_ended(at, is_gone)) {
+            if (ring.reader.look()) return false;
+            free(at);
+            return true;
+        }
+        if (ring.is_drowsy) {
+            ring.is_awake = ring.is_drowsy = false;
+            return true;
+        }
+        ring.is_drowsy = awake_.size() > kAlwaysAwake;
+        if (ring.is_drowsy) area_.control(at).asleep.store(1, std::memory_order_relaxed);
+        return false;
+    }
+
+    // Whether no record follows those that a later look finds.
+    template <class IsGone>
+    bool has_ended(std::uint32_t ring, IsGone&& is_gone) const {
+        return area_.is_closed(ring) || (area_.is_watched(ring) && is_gone(ring));
+    }
+
+    void free(std::uint32_t ring) noexcept {
+        rings_[ring] = {};
+        start(ring);
+        area_.reset(ring);
+    }
+
+    template <class IsGone>
+    void look_around(IsGone&& is_gone) {
+        const std::uint32_t ring = polls_ / kLookAround % static_cast<std::uint32_t>(rings_.size());
+        if (rings_[ring].is_awake || area_.is_free(ring)) return;
+        const bool has_no_more = has_ended(ring, is_gone);  // before the look
+        if (rings_[ring].reader.look()) wake(ring);
+        else if (has_no_more) free(ring);
+    }
+
+    LaneArea area_;
+    std::uint32_t words_ = 0, polls_ = 0;
+    std::vector<Ring> rings_;
+    std::vector<std::uint32_t> awake_;
+};
+
+}  // namespace coop::node

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One direction between two processes that share memory: a ring of records with one writer and one reader.
+//
+//     | word | body .......... | word | body | word 0 |  free  ...
+//       ^ reader                               ^ writer
+//
+// A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
+// record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
+// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. A record does
+// not wrap: if it does not fit before the end, the writer publishes a skip, and the record starts at the beginning. The
+// reader tells how far it has read after every eighth of the ring; the writer looks at that only when the ring seems
+// full. (Lamport's queue, with the index of the writer in the data.)
+//
+// `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
+//
+//     std::uint64_t load_word(std::uint32_t at)                 acquire
+//     void clear_word(std::uint32_t at)                         relaxed: a later publish_word() makes it visible
+//     void publish_word(std::uint32_t at, std::uint64_t word)   release
+//     std::uint64_t load_freed(), void store_freed(std::uint64_t)   acquire, release; bytes, counted from the start
+//
+// Units: bytes; offsets are in the ring. Threading: one writer at a time and one reader at a time. Errors: the reader
+// refuses a word that no writer writes; the ring cannot be used any more then.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace coop::node {
+
+constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
+constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
+
+constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
+
+constexpr std::uint64_t lane_word(std::uint8_t kind, std::uint32_t bytes) noexcept {
+    return std::uint64_t{bytes} << 8 | kind;
+}
+// Bytes of the ring that a record takes.
+constexpr std::uint32_t lane_record_bytes(std::uint32_t bytes) noexcept {
+    return (kLaneWord + bytes + kLaneLine - 1) / kLaneLine * kLaneLine;
+}
+// The longest record: three eighths of the ring. One always fits an empty ring: before it a skip, which is shorter, and
+// the last eighth, about which the reader has not told.
+constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
+    return ring_bytes / 8 * 3 - kLaneWord;
+}
+
+template <class Memory>
+class LaneWriter {
+public:
+    LaneWriter() = default;
+    LaneWriter(Memory memory, std::uint32_t ring_bytes) noexcept : memory_(memory), size_(ring_bytes) {}
+
+    std::uint32_t longest() const noexcept { return longest_lane_record(size_); }
+
+    // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring is full. Without
+    // publish() nothing has happened, and reserve() may be called again.
+    std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
+        const std::uint32_t need = lane_record_bytes(bytes), at = offset();
+        const std::uint32_t skip = at + need > size_ ? size_ - at : 0;
+        if (!has_room(skip + need + kLaneLine)) return std::nullopt;
+        if (skip > 0) {
+            memory_.clear_word(0);
+            memory_.publish_word(at, lane_word(kLaneSkip, 0));
+            position_ += skip;
+        }
+        return offset() + kLaneWord;
+    }
+
+    // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved.
+    void publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
+        const std::uint32_t at = offset();
+        position_ += lane_record_bytes(bytes);
+        memory_.clear_word(offset());
+        memory_.publish_word(at, lane_word(kind, bytes));
+    }
+
+private:
+    std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
+    bool has_room(std::uint32_t bytes) noexcept {
+        if (position_ + bytes - freed_ <= size_) return true;
+        freed_ = memory_.load_freed();
+        return position_ + bytes - freed_ <= size_;
+    }
+
+    Memory memory_{};
+    std::uint32_t size_ = 0;
+    std::uint64_t position_ = 0;  // of the next record
+    std::uint64_t freed_ = 0;     // as the reader told last
+};
+
+struct LaneRecord {
+    std::uint32_t at;     // of the body
+    std::uint32_t bytes;  // of the body
+    std::uint8_t kind;    // 0: the word is damaged
+};
+
+template <class Memory>
+class LaneReader {
+public:
+    LaneReader() = default;
+    LaneReader(Memory memory, std::uint32_t ring_bytes) noexcept : memory_(memory), size_(ring_bytes) {}
+
+    // Returns the next record, which stays until pass(); nothing: none is there yet.
+    std::optional<LaneRecord> look() noexcept {
+        std::uint64_t word = memory_.load_word(offset());
+        if (word == lane_word(kLaneSkip, 0) && offset() > 0) {
+            position_ += size_ - offset();
+            word = memory_.load_word(0);
+        }
+        if (word == 0) return std::nullopt;
+        const auto kind = static_cast<std::uint8_t>(word);
+        const std::uint64_t bytes = word >> 8;
+        if (kind == kLaneSkip || bytes > longest_lane_record(size_) ||
+            offset() + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
+            return LaneRecord{offset(), 0, 0};
+        return LaneRecord{offset() + kLaneWord, static_cast<std::uint32_t>(bytes), kind};
+    }
+
+    void pass(const LaneRecord& record) noexcept {
+        position_ += lane_record_bytes(record.bytes);
+        if (position_ - told_ >= size_ / 8) memory_.store_freed(told_ = position_);
+    }
+
+private:
+    std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
+
+    Memory memory_{};
+    std::uint32_t size_ = 0;
+    std::uint64_t position_ = 0;  // of the next record
+    std::uint64_t told_ = 0;      // what the writer may know
+};
+
+// A ring in memory.
+struct LaneMemory {
+    std::byte* bytes = nullptr;  // aligned to a cache line
+    std::atomic<std::uint64_t>* freed = nullptr;
+
+    std::uint64_t load_word(std::uint32_t at) const noexcept { return word(at).load(std::memory_order_acquire); }
+    void clear_word(std::uint32_t at) const noexcept { word(at).store(0, std::memory_order_relaxed); }
+    void publish_word(std::uint32_t at, std::uint64_t value) const noexcept {
+        word(at).store(value, std::memory_order_release);
+    }
+    std::uint64_t load_freed() const noexcept { return freed->load(std::memory_order_acquire); }
+    void store_freed(std::uint64_t position) const noexcept { freed->store(position, std::memory_order_release); }
+
+private:
+    std::atomic_ref<std::uint64_t> word(std::uint32_t at) const noexcept {
+        return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(bytes + at));
+    }
+};
+
+}  // namespace coop::node

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Messages through the lane (pml_coop_lane): its own cases, MPI's guarantees and the storm over it, refused operations, a peer
+# that dies, and processes that cannot share memory. Programs: coop/, semantics/ and storm/.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# Every process uses the lane from its first message on.
+laned=(--mca pml_coop_lane 1 --mca pml_coop_lane_after 0)
+
+lane_cases() { # NP TOPIC ARGUMENT-OF-MPIRUN… -- ARGUMENT…
+    local np=$1 topic=$2 for_mpirun=() arguments
+    shift 2
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
+    [ $# = 0 ] || shift
+    arguments=("$@")
+    run_topic "lane.$topic" "$bin/$topic" run_on_lane
+}
+run_on_lane() { launch vader "$np" "${laned[@]}" "${for_mpirun[@]}" "$bin/$topic" "$@" "${arguments[@]}"; }
+lane_job() { launch vader "$1" "${laned[@]}" "${@:2}"; } # NP ARGUMENT…
+lane_storm() { # NAME NP MESSAGES ARGUMENT-OF-MPIRUN… -- ARGUMENT…
+    local name=$1 np=$2 messages=$3
+    shift 3
+    storm "lane.storm_$name" vader "$np" "$messages" "${laned[@]}" "$@"
+}
+
+part_lane() {
+    local topic protocol
+    if [ "$pml" != coop ]; then
+        report_skip lane "only pml/coop has it"
+        return
+    fi
+    # shellcheck source=test/mpi/parts/storm.sh
+    . "$here/parts/storm.sh"
+    # shellcheck source=test/mpi/parts/coop.sh
+    . "$here/parts/coop.sh"
+    lane_cases 2 lane
+    check lane.cases_among_threads lane_job 2 "$bin/lane" --multiple
+    check lane.cases_of_four_ranks lane_job 4 --mca mpi_yield_when_idle 1 "$bin/lane"
+    check lane.cases_of_sixteen_ranks lane_job 16 --mca mpi_yield_when_idle 1 "$bin/lane" --only everyone_to_everyone
+    check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring
+    # Messages of several lengths that are allowed in one packet of the lane are longer than one of the transport.
+    check lane.cases_of_short_messages_only lane_job 2 --mca pml_coop_lane_max 0 "$bin/lane" refused
+    check lane.cases_when_operations_are_refused lane_job 2 --mca pml_coop_fault busy:3,sendi:2,alloc:5 "$bin/lane" refused
+    check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
+    for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
+        lane_cases 2 "$topic"
+    done
+    for topic in intercomm communicators threads finalizing; do lane_cases 3 "$topic"; done
+    check lane.dynamic_processes launch both 2 "${laned[@]}" "$bin/dynamic"
+    # Needs half a gigabyte. The rings are full all the time.
+    [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
+        --only three_hundred_thousand_sends_wait_for_their_receives
+    lane_storm pair 2 4000 -- --seed 1
+    lane_storm group 4 3000 -- --seed 2
+    lane_storm threads 4 2000 -- --seed 3 --threads 3
+    lane_storm short_messages 4 12000 -- --seed 4 --max-size 3000
+    lane_storm by_send 4 1500 --mca pml_coop_protocol send -- --seed 6
+    lane_storm of_refusals 3 1000 --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 -- --seed 5 --threads 3
+    for protocol in rput coop; do lane_storm "by_$protocol" 4 1000 --mca pml_coop_protocol $protocol -- --seed 8; done
+    if [ "$long" = yes ]; then
+        for protocol in rget coop_fixed coop_coll coop_load; do lane_storm "by_$protocol" 4 3000 --mca pml_coop_protocol $protocol -- --seed 9; done
+        # The borders between one packet, fragments and the transport: all lengths by one of them, and many at each border.
+        lane_storm without_fragments 4 3000 --mca pml_coop_lane_max 0 -- --seed 10 --max-size 40000
+        lane_storm by_fragments 4 3000 --mca pml_coop_lane_small_max 64 --mca pml_coop_lane_max 1073741824 --mca pml_coop_protocol send -- --seed 11
+        lane_storm by_long_packets 4 3000 --mca pml_coop_lane_small_max 65536 -- --seed 12 --max-size 70000 --threads 2
+    fi
+    lane_storm with_fewer_rings_than_ranks 4 2000 --mca pml_coop_lane_memory 32768 -- --seed 7
+    part_lane_apart
+    [ -n "$san" ] || check lane.a_rank_is_killed killed_on_lane
+}
+
+# The notice is printed, and data is correct.
+lane_is_missed() { # WORDS NP ARGUMENT…
+    local words=$1
+    launch_and_keep vader "$2" "${laned[@]}" --mca pml_coop_report 1 "${@:3}" || return 1
+    grep -aq "$words" "$log.job"
+}
+
+lane_is_used() { # NP ARGUMENT…
+    launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" && grep -aq '^  lane ' "$log.job"
+}
+
+# Another way was found, and data is correct.
+lane_is_avoided() { # NP ARGUMENT…
+    launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" || return 1
+    grep -aq '^  send ' "$log.job" && ! grep -aq '^  lane ' "$log.job"
+}
+
+part_lane_apart() {
+    local name
+    # The program would have to be started by a shell that is not instrumented.
+    [ -z "$san" ] || return 0
+    check lane.without_shared_memory lane_is_missed 'cannot create memory' 2 -x LD_PRELOAD="$bin/no_memfd.so" -x NO_MEMFD=none "$bin/lane" refused
+    check lane.more_ranks_than_rings lane_is_missed 'no free ring' 4 --mca pml_coop_lane_memory 16384 --mca mpi_yield_when_idle 1 "$bin/lane" refused
+    if unshare --pid --fork true 2>/dev/null; then
+        check lane.another_pid_namespace lane_is_missed 'cannot open a lane' 2 "$here/lib/own_pid_namespace" 1 "$bin/lane" refused
+    else
+        report_skip lane.another_pid_namespace "no PID namespaces here (not root?)"
+    fi
+    if unshare --pid --ipc --mount --mount-proc --fork true 2>/dev/null; then
+        check lane.another_ipc_namespace lane_is_used 2 unshare --ipc "$bin/lane" refused
+        check lane.another_container lane_is_avoided 2 "$here/lib/own_container" 1 "$bin/lane" refused
+        check lane.shared_memory_is_full launch full 2 "${laned[@]}" "$bin/lane" refused
+        storm lane.storm_when_shared_memory_is_full full 3 1000 "${laned[@]}" -- --seed 13
+    else
+        for name in another_ipc_namespace another_container shared_memory_is_full storm_when_shared_memory_is_full; do
+            if asked "lane.$name"; then report_skip "lane.$name" "no namespaces of mounts and processes here (not root?)"; fi
+        done
+    fi
+}
+
+killed_on_lane() {
+    local laned_job=(OMPI_MCA_pml_coop_lane=1 OMPI_MCA_pml_coop_lane_after=0)
+    export "${laned_job[@]}"
+    killed_in_a_copy 1 exchange hybrid
+    local status=$?
+    unset "${laned_job[@]%%=*}"
+    return $status
+}

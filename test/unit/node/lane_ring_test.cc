@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// node/lane_ring.h, node/lane_parts.h: records in order and whole, full rings, damage, records in parts; and on a model of
+// weakly ordered memory, which a ring without one of its orders does not survive.
+#include "coop/node/lane_ring.h"
+
+#include "coop/node/lane_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace coop::node {
+namespace {
+
+constexpr std::uint32_t kRing = kMinLaneRing;
+
+struct Ring {
+    alignas(64) std::byte bytes[kRing] = {};
+    std::atomic<std::uint64_t> freed{0};
+    LaneWriter<LaneMemory> writer{{bytes, &freed}, kRing};
+    LaneReader<LaneMemory> reader{{bytes, &freed}, kRing};
+
+    bool send(std::uint8_t kind, std::uint32_t length) {
+        const auto at = writer.reserve(length);
+        if (!at) return false;
+        for (std::uint32_t i = 0; i < length; ++i) bytes[*at + i] = static_cast<std::byte>(kind + i);
+        writer.publish(kind, length);
+        return true;
+    }
+    bool receives(std::uint8_t kind, std::uint32_t length) {
+        const auto record = reader.look();
+        if (!record || record->kind != kind || record->bytes != length) return false;
+        for (std::uint32_t i = 0; i < length; ++i)
+            if (bytes[record->at + i] != static_cast<std::byte>(kind + i)) return false;
+        reader.pass(*record);
+        return true;
+    }
+};
+
+TEST(LaneRing, a_short_record_takes_one_cache_line) {
+    EXPECT_EQ(lane_record_bytes(0), 64u);
+    EXPECT_EQ(lane_record_bytes(56), 64u);
+    EXPECT_EQ(lane_record_bytes(57), 128u);
+}
+
+TEST(LaneRing, is_empty_at_first) {
+    Ring ring;
+    EXPECT_FALSE(ring.reader.look());
+}
+
+TEST(LaneRing, shows_nothing_before_it_is_published) {
+    Ring ring;
+    ASSERT_TRUE(ring.writer.reserve(100));
+    EXPECT_FALSE(ring.reader.look());
+    ASSERT_TRUE(ring.send(3, 100));  // reserves again
+    EXPECT_TRUE(ring.receives(3, 100));
+    EXPECT_FALSE(ring.reader.look());
+}
+
+TEST(LaneRing, keeps_order_and_contents_over_many_laps_with_every_length) {
+    Ring ring;
+    for (std::uint32_t lap = 0; lap < 3; ++lap)
+        for (std::uint32_t length = 0; length <= ring.writer.longest(); length += 1 + length / 7) {
+            const auto kind = static_cast<std::uint8_t>(1 + length % 200);
+            ASSERT_TRUE(ring.send(kind, length)) << length;
+            ASSERT_TRUE(ring.receives(kind, length)) << length;
+            ASSERT_FALSE(ring.reader.look());
+        }
+}
+
+TEST(LaneRing, old_bytes_that_look_like_a_record_are_not_one) {
+    Ring ring;
+    const std::uint64_t lie = lane_word(7, 8);
+    for (int i = 0; i < 2000; ++i) {
+        const auto at = ring.writer.reserve(1000);
+        ASSERT_TRUE(at);
+        for (std::uint32_t k = 0; k + 8 <= 1000; k += 8) std::memcpy(ring.bytes + *at + k, &lie, 8);
+        ring.writer.publish(9, 1000);
+        const auto record = ring.reader.look();
+        ASSERT_TRUE(record);
+        ASSERT_EQ(record->kind, 9);
+        ASSERT_EQ(record->bytes, 1000u);
+        ring.reader.pass(*record);
+        ASSERT_FALSE(ring.reader.look());
+        if (i % 3 == 0) {
+            ASSERT_TRUE(ring.send(1, 40));
+            ASSERT_TRUE(ring.receives(1, 40));
+        }
+    }
+}
+
+TEST(LaneRing, a_full_ring_refuses_until_the_reader_has_read_an_eighth) {
+    Ring ring;
+    int sent = 0;
+    while (ring.send(1, 100)) ++sent;
+    EXPECT_EQ(sent, static_cast<int>(kRing / 128) - 1);  // the word after the last one needs a line
+    EXPECT_FALSE(ring.send(1, 100));
+    int read = 0;
+    while (!ring.send(2, 100)) {
+        ASSERT_TRUE(ring.receives(1, 100));
+        ++read;
+    }
+    EXPECT_LE(read, static_cast<int>(kRing / 8 / 128));
+    for (; read < sent; ++read) ASSERT_TRUE(ring.receives(1, 100));
+    EXPECT_TRUE(ring.receives(2, 100));
+}
+
+TEST(LaneRing, the_longest_record_fits_any_empty_ring) {
+    for (std::uint32_t before = 0; before < kRing / 64; ++before) {
+        Ring ring;
+        for (std::uint32_t i = 0; i < before; ++i) {
+            ASSERT_TRUE(ring.send(1, 0));
+            ASSERT_TRUE(ring.receives(1, 0));
+        }
+        ASSERT_TRUE(ring.send(5, ring.writer.longest())) << before;
+        ASSERT_TRUE(ring.receives(5, ring.writer.longest())) << before;
+    }
+}
+
+TEST(LaneRing, refuses_words_that_no_writer_writes) {
+    for (const std::uint64_t word : {lane_word(1, kRing), lane_word(1, kRing / 8 * 3), lane_word(0, 8),
+                                     lane_word(0xff, 8), lane_word(0xff, 0), ~std::uint64_t{0}}) {
+        Ring ring;
+        std::memcpy(ring.bytes, &word, sizeof word);
+        const auto record = ring.reader.look();
+        ASSERT_TRUE(record) << word;
+        EXPECT_EQ(record->kind, 0) << word;
+    }
+}
+
+// -- the model ------------------------------------------------------------------------------------------------------
+//
+// Memory as the views of C++'s release and acquire (Kang et al., POPL 2017, without promises): each place has a list of
+// stores; a thread may read any that is not older than what it has seen of this place. A release store carries what its
+// thread has seen, and an acquire load takes that over. In addition, plain loads of the reader may be late: they happen
+// at any time until its next release store. So aarch64 allows what the model does.
+
+struct Orders {
+    bool publish = true, consume = true, free = true, clear = true;
+};
+
+using View = std::vector<std::uint32_t>;
+
+class Model {
+public:
+    Model(std::uint32_t places, unsigned seed) : stores_(places, {{0, {}}}), random_(seed) {}
+
+    std::uint64_t load(View& seen, std::uint32_t place, bool acquire) {
+        const Store& store = choose(place, seen[place]);
+        if (acquire)
+            for (std::size_t i = 0; i < store.view.size(); ++i) seen[i] = std::max(seen[i], store.view[i]);
+        return store.value;
+    }
+    // A late load: any store not older than `oldest`, as of now.
+    std::uint64_t load_late(std::uint32_t place, std::uint32_t oldest) { return choose(place, oldest).value; }
+
+    void store(View& seen, std::uint32_t place, std::uint64_t value, bool release) {
+        seen[place] = static_cast<std::uint32_t>(stores_[place].size());
+        stores_[place].push_back({value, release ? seen : View{}});
+    }
+    unsigned pick(unsigned below) { return static_cast<unsigned>(random_() % below); }
+    std::uint32_t places() const { return static_cast<std::uint32_t>(stores_.size()); }
+
+private:
+    struct Store {
+        std::uint64_t value;
+        View view;  // empty: not a release
+    };
+    const Store& choose(std::uint32_t place, std::uint32_t& oldest) {
+        auto& all = stores_[place];
+        oldest += pick(static_cast<unsigned>(all.size()) - oldest);
+        return all[oldest];
+    }
+    const Store& choose(std::uint32_t place, const std::uint32_t& oldest) {
+        auto& all = stores_[place];
+        return all[oldest + pick(static_cast<unsigned>(all.size()) - oldest)];
+    }
+
+    std::vector<std::vector<Store>> stores_;
+    std::minstd_rand random_;
+};
+
+constexpr std::uint32_t kModelRing = 1024;
+constexpr std::uint32_t kFreedPlace = kModelRing / 8;
+
+struct Late {
+    std::uint32_t place, oldest;
+    std::uint64_t expected;
+};
+
+// What one thread sees of the model.
+struct ModelThread {
+    ModelThread(Model* of, Orders in) : model(of), orders(in) {}
+
+    Model* model;
+    Orders orders;
+    View seen = View(kFreedPlace + 1, 0);
+    std::deque<Late> late;
+    bool wrong = false;
+
+    void do_late_load() {
+        const Late load = late.front();
+        late.pop_front();
+        if (model->load_late(load.place, load.oldest) != load.expected) wrong = true;
+    }
+};
+
+struct ModelMemory {
+    ModelThread* thread = nullptr;
+    std::uint64_t load_word(std::uint32_t at) {
+        return thread->model->load(thread->seen, at / 8, thread->orders.consume);
+    }
+    void clear_word(std::uint32_t at) {
+        if (thread->orders.clear) thread->model->store(thread->seen, at / 8, 0, false);
+    }
+    void publish_word(std::uint32_t at, std::uint64_t word) {
+        thread->model->store(thread->seen, at / 8, word, thread->orders.publish);
+    }
+    std::uint64_t load_freed() { return thread->model->load(thread->seen, kFreedPlace, true); }
+    void store_freed(std::uint64_t position) {
+        while (thread->orders.free && !thread->late.empty()) thread->do_late_load();
+        thread->model->store(thread->seen, kFreedPlace, position, thread->orders.free);
+    }
+};
+
+// Runs writer and reader in a random order of steps. Returns false if the reader has read anything that was not written
+// as it is, or in another order.
+bool survives(Orders orders, unsigned seed) {
+    Model model(kFreedPlace + 1, seed);
+    ModelThread writes(&model, orders), reads(&model, orders);
+    LaneWriter<ModelMemory> writer(ModelMemory{&writes}, kModelRing);
+    LaneReader<ModelMemory> reader(ModelMemory{&reads}, kModelRing);
+    constexpr std::uint32_t kRecords = 60;
+    const auto words_of = [](std::uint32_t n) { return 1 + n * 7 % 29; };
+    // Each word of a record could be taken for the word of a record with the wrong length.
+    const auto value = [](std::uint32_t n, std::uint32_t i) { return lane_word(2, (n + i) % 64); };
+    std::uint32_t written = 0, read = 0;
+    for (int step = 0; step < 20000 && read < kRecords; ++step) {
+        if (written < kRecords && model.pick(2) == 0) {
+            const std::uint32_t words = words_of(written);
+            const auto at = writer.reserve(words * 8);
+            if (!at) continue;
+            for (std::uint32_t i = 0; i < words; ++i) model.store(writes.seen, *at / 8 + i, value(written, i), false);
+            writer.publish(1, words * 8);
+            ++written;
+            continue;
+        }
+        if (!reads.late.empty() && model.pick(3) == 0) reads.do_late_load();
+        const auto record = reader.look();
+        if (!record) continue;
+        const std::uint32_t words = words_of(read);
+        if (record->kind != 1 || record->bytes != words * 8) return false;
+        for (std::uint32_t i = 0; i < words; ++i) {
+            const std::uint32_t place = record->at / 8 + i;
+            reads.late.push_back({place, reads.seen[place], value(read, i)});
+        }
+        // Loads after an acquire are not early; most happen now, some late.
+        while (reads.late.size() > 12) reads.do_late_load();
+        reader.pass(*record);
+        ++read;
+    }
+    while (!reads.late.empty()) reads.do_late_load();
+    return !reads.wrong && read == kRecords;
+}
+
+// The same with records that the writer publishes first and then writes in parts.
+bool parts_survive(Orders orders, unsigned seed) {
+    Model model(kFreedPlace + 1, seed);
+    ModelThread writes(&model, orders), reads(&model, orders);
+    const ModelMemory to{&writes}, from{&reads};
+    LaneWriter<ModelMemory> writer(to, kModelRing);
+    LaneReader<ModelMemory> reader(from, kModelRing);
+    constexpr std::uint32_t kRecords = 60, kPart = 3;
+    const auto words_of = [](std::uint32_t n) { return 1 + n * 7 % 29; };
+    const auto value = [](std::uint32_t n, std::uint32_t i) { return lane_word(2, (n + i) % 64); };
+    std::uint32_t begun = 0, written = 0, read = 0, taken = 0;
+    std::optional<std::uint32_t> at;  // of the record that is being written
+    for (int step = 0; step < 40000 && read < kRecords; ++step) {
+        if (begun < kRecords && model.pick(2) == 0) {
+            const std::uint32_t words = words_of(begun);
+            if (!at) {
+                at = writer.reserve(8 + words * 8);
+                written = 0;
+                if (!at) continue;
+                LaneParts<ModelMemory>(to, *at).begin();
+                writer.publish(1, 8 + words * 8);
+                continue;
+            }
+            const std::uint32_t end = std::min(written + kPart, words);
+            for (; written < end; ++written)
+                model.store(writes.seen, *at / 8 + 1 + written, value(begun, written), false);
+            LaneParts<ModelMemory>(to, *at).tell(written * 8);
+            if (written == words) ++begun, at.reset();
+            continue;
+        }
+        if (!reads.late.empty() && model.pick(3) == 0) reads.do_late_load();
+        const auto record = reader.look();
+        if (!record) continue;
+        const std::uint32_t words = words_of(read);
+        if (record->kind != 1 || record->bytes != 8 + words * 8) return false;
+        const std::uint32_t end = LaneParts<ModelMemory>(from, record->at).written(taken * 8, words * 8) / 8;
+        for (; taken < end; ++taken) {
+            const std::uint32_t place = record->at / 8 + 1 + taken;
+            reads.late.push_back({place, reads.seen[place], value(read, taken)});
+        }
+        while (reads.late.size() > 12) reads.do_late_load();
+        if (taken < words) continue;
+        reader.pass(*record);
+        ++read;
+        taken = 0;
+    }
+    while (!reads.late.empty()) reads.do_late_load();
+    return !reads.wrong && read == kRecords;
+}
+
+int failures(Orders orders, int runs, bool (*survive)(Orders, unsigned) = survives) {
+    int count = 0;
+    for (int seed = 1; seed <= runs; ++seed)
+        if (!survive(orders, static_cast<unsigned>(seed))) ++count;
+    return count;
+}
+
+TEST(LaneRingModel, survives_weakly_ordered_memory) { EXPECT_EQ(failures({}, 2000), 0); }
+
+TEST(LaneRingModel, would_fail_if_publishing_did_not_release) { EXPECT_GT(failures({.publish = false}, 200), 20); }
+
+TEST(LaneRingModel, would_fail_if_reading_a_word_did_not_acquire) { EXPECT_GT(failures({.consume = false}, 200), 20); }
+
+TEST(LaneRingModel, would_fail_if_telling_what_is_read_did_not_release) {
+    EXPECT_GT(failures({.free = false}, 200), 20);
+}
+
+TEST(LaneRingModel, would_fail_if_the_next_word_were_not_cleared) { EXPECT_GT(failures({.clear = false}, 200), 20); }
+
+TEST(LanePartsModel, survive_weakly_ordered_memory) { EXPECT_EQ(failures({}, 2000, parts_survive), 0); }
+
+TEST(LanePartsModel, would_fail_if_telling_what_is_written_did_not_release) {
+    EXPECT_GT(failures({.publish = false}, 200, parts_survive), 20);
+}
+
+TEST(LanePartsModel, would_fail_if_reading_that_did_not_acquire) {
+    EXPECT_GT(failures({.consume = false}, 200, parts_survive), 20);
+}
+
+TEST(LanePartsModel, would_fail_if_it_were_not_zero_at_first) {
+    EXPECT_GT(failures({.clear = false}, 200, parts_survive), 20);
+}
+
+TEST(LaneParts, tell_no_more_than_there_is_and_no_less_than_is_known) {
+    Ring ring;
+    LaneParts<LaneMemory> parts({ring.bytes, &ring.freed}, 64);
+    parts.begin();
+    EXPECT_EQ(parts.written(0, 1000), 0u);
+    parts.tell(400);
+    EXPECT_EQ(parts.written(0, 1000), 400u);
+    EXPECT_EQ(parts.written(400, 1000), 400u);
+    EXPECT_EQ(parts.written(500, 1000), 500u);  // the writer is damaged
+    parts.tell(5000);
+    EXPECT_EQ(parts.written(400, 1000), 1000u);
+}
+
+}  // namespace
+}  // namespace coop::node
