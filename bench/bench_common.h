@@ -67,8 +67,9 @@ struct bench_spec {
     const char* better; /* "lower" or "higher" */
     int decimals;       /* of the printed figure */
     bool windowed;
-    int default_window;    /* 0: 64 */
-    const double* threads; /* an option: number of threads that call MPI at once; NULL: one */
+    int default_window;     /* 0: 64 */
+    const double* threads;  /* an option: number of threads that call MPI at once; NULL: one */
+    const double* multiple; /* an option: ask for MPI_THREAD_MULTIPLE with one thread, too; NULL: no */
     enum bench_ranks ranks;
     size_t default_min_bytes, default_max_bytes;
     size_t element_bytes;              /* every size must be a multiple of this; 0: any size */

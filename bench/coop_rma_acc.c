@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rank 0 adds doubles to those of rank 1: with one MPI_Accumulate or MPI_Get_accumulate of all, or with one
- * MPI_Fetch_and_op each (--op), and then synchronizes. The size is that of all doubles.
+ * MPI_Fetch_and_op each (--op), as often as --calls says, and then synchronizes. The size is that of all doubles.
  *
  * With -d all values are small whole numbers, whose sums are exact.
  */
@@ -13,7 +13,7 @@
 enum { kAccumulate, kGetAccumulate, kFetchOp };
 
 static const char* const ops[] = {"accumulate", "get_accumulate", "fetch_op", NULL};
-static double op = kAccumulate;
+static double op = kAccumulate, calls = 1;
 static struct bench_rma rma;
 
 static void start(struct bench* b) {
@@ -49,7 +49,7 @@ static void prepare(struct bench* b, size_t bytes) {
     bench_rma_disown(&rma);
 }
 
-/* The target has the sums; the origin may have what was there before. */
+/* The target has the sums; the origin may have what was there before the last call. */
 static void check(struct bench* b, size_t bytes) {
     const size_t count = bytes / sizeof(double);
     char what[80];
@@ -58,11 +58,11 @@ static void check(struct bench* b, size_t bytes) {
     fill(b, expected, count, 1);
     snprintf(what, sizeof what, "%s %llu of %zu doubles", rma.target ? "sum" : "fetched value",
              (unsigned long long)b->message, count);
+    fill(b, expected + count, count, 0);
+    for (size_t i = 0; i < count; ++i) {
+        expected[i] += expected[count + i] * (rma.target ? calls : calls - 1);
+    }
     if (rma.target) {
-        fill(b, expected + count, count, 0);
-        for (size_t i = 0; i < count; ++i) {
-            expected[i] += expected[count + i];
-        }
         bench_check_bytes(b, rma.base, bytes, kGuardBytes, (unsigned char*)expected, what);
     } else if (op != kAccumulate) {
         bench_check_bytes(b, b->recv, bytes, kGuardBytes, (unsigned char*)expected, what);
@@ -97,7 +97,7 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
             prepare(b, bytes);
         }
         bench_rma_begin(&rma);
-        if (rma.origin) {
+        for (int call = 0; rma.origin && call < (int)calls; ++call) {
             add(b, (int)(bytes / sizeof(double)));
         }
         bench_rma_end(&rma);
@@ -120,6 +120,13 @@ int main(int argc, char** argv) {
                                          .help = "accumulate (default), get_accumulate, or a fetch_op of each double",
                                          .words = ops,
                                          .target = &op},
+                                        {.name = "calls",
+                                         .value = "N",
+                                         .help = "how often, before a synchronization (default 1)",
+                                         .low = 1,
+                                         .high = 65536,
+                                         .whole = true,
+                                         .target = &calls},
                                         bench_rma_sync_option,
                                         bench_rma_window_option,
                                         {.name = NULL}};

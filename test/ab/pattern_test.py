@@ -8,14 +8,15 @@ from programs import coop_ab, mpirun
 import programs
 
 CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
-PAIRS = (("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
+PAIRS = (("coop_latency", "--any-source", "--posted", "7", "--unexpected", "9"), ("coop_mr", "--threads", "3", "-w", "5"),
+         ("coop_mr", "--unexpected", "--multiple", "-w", "20"), ("coop_line_limit",), ("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
          ("coop_overlap", "--side", "receiver", "--tests", "3"), ("coop_overlap", "--points", "2", "--stamps"))
 TRIPLES = (("coop_mixed",), ("coop_mixed", "--ratio", "5"))
 GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",), ("coop_gather", "--collective"),
           ("coop_reduce",), ("coop_reduce", "--collective"), ("coop_bcast",), ("coop_bcast", "--chunks", "7"),
           ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"),
-          ("coop_stencil", "--interior", "20"), ("coop_allgather",), ("coop_allgather", "--in-place"),
+          ("coop_stencil", "--interior", "20"), ("coop_alltoall",), ("coop_allgather",), ("coop_allgather", "--in-place"),
           ("coop_allgather", "--no-reuse"), ("coop_allgather", "--no-reuse", "--in-place"))
 VECTORS = (("coop_allgather", "--vector"), ("coop_allgather", "--vector", "--in-place"), ("coop_allgather", "--vector", "--no-reuse"))
 
@@ -145,6 +146,8 @@ class Patterns(unittest.TestCase):
                 ("coop_reduce", ("-m", "6"), "option -m: value '6' not allowed: sizes must be multiples"),
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
                 ("coop_profile", ("--one",), "option --one is unknown"),
+                ("coop_latency", ("--posted", "30001"), "option --posted: value '30001' not allowed: use a whole number from 0 to 30000"),
+                ("coop_mr", ("--threads", "0"), "use a whole number from 1 to 64"),
                 ("coop_allgather", ("--vector=1",), "option --vector takes no value"),
                 ("coop_scatter", ("-w", "4"), "no window of messages")):
             with self.subTest(f"{name} {arguments}"):
@@ -153,10 +156,10 @@ class Patterns(unittest.TestCase):
                 self.assertEqual(result.stderr.count(words), 1, result.stderr)
 
     def test_wrong_number_of_ranks_is_refused(self):
-        for name in ("coop_copy_limit", "coop_profile", "coop_overlap"):
+        for name in ("coop_copy_limit", "coop_line_limit", "coop_profile", "coop_overlap"):
             self.assertIn("needs exactly 2 ranks, was started with 3", mpirun(3, name).stderr)
         self.assertIn("needs exactly 3 ranks, was started with 2", mpirun(2, "coop_mixed").stderr)
-        for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_allgather", "coop_stencil"):
+        for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_allgather", "coop_alltoall", "coop_stencil"):
             self.assertIn("needs at least 2 ranks, was started with 1", mpirun(1, name).stderr)
 
     def test_help_lists_the_options_of_the_benchmark(self):

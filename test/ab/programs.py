@@ -12,8 +12,8 @@ import tempfile
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
-              "coop_allgather", "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_mixed",
-              "coop_stream", "coop_rma_latency", "coop_rma_bw", "coop_rma_mr", "coop_rma_sync", "coop_rma_aggregate", "coop_rma_strided",
+              "coop_allgather", "coop_alltoall", "coop_line_limit", "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_mixed",
+              "coop_stream", "coop_failover", "coop_rma_latency", "coop_rma_bw", "coop_rma_mr", "coop_rma_sync", "coop_rma_aggregate", "coop_rma_strided",
               "coop_rma_acc", "coop_rma_overlap", "coop_rma_interleave", "coop_rma_pattern", "coop_rma_spmv", "coop_rma_mg", "coop_rma_cg")
 
 tool = figures_tool = bench = scratch = prefix = ""
@@ -43,7 +43,7 @@ def build_benchmarks(into):
     common = glob.glob(f"{TOP}/bench/bench_*.c")
     mpicc = os.environ.get("MPICC", "mpicc")
     for name in BENCHMARKS:
-        sources = [f"{TOP}/bench/{name}.c"] + (common if name not in ("coop_mem", "coop_stream") else [])
+        sources = [f"{TOP}/bench/{name}.c"] + (common if name not in ("coop_mem", "coop_stream", "coop_failover") else [])
         subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm", "-pthread"], check=True)
     subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", f"{into}/coop_wait.so",
                     f"{TOP}/bench/coop_wait.c"], check=True)
@@ -59,8 +59,14 @@ def coop_ab(*arguments, env=None, timeout=60):
                           env={**os.environ, **(env or {})})
 
 
-def coop_figures(*arguments, timeout=60):
-    return subprocess.run([figures_tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+def of_this_installation():
+    """The environment in which mpirun finds the components under test: what coop-env prints, evaluated."""
+    words = subprocess.run(["bash", "-c", f'eval "$({prefix}/bin/coop-env)"; env -0'], capture_output=True, text=True, check=True).stdout
+    return dict(word.split("=", 1) for word in words.split("\0") if "=" in word)
+
+
+def coop_figures(*arguments, timeout=60, env=None):
+    return subprocess.run([figures_tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, env=env)
 
 
 def overlap(*arguments, timeout=60):
@@ -69,6 +75,14 @@ def overlap(*arguments, timeout=60):
 
 def allgather(*arguments, timeout=60):
     return subprocess.run([f"{TOP}/bench/allgather", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def applications(*arguments, timeout=120):
+    return subprocess.run([f"{TOP}/bench/applications", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def node(*arguments, timeout=120):
+    return subprocess.run([f"{TOP}/bench/node", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def rma(*arguments, timeout=120):

@@ -26,6 +26,7 @@ PROGRAMS = [
     (3, "coop_rma_sync", "--epoch", "flush", "--background", BACKGROUND),
     *((2, "coop_rma_acc", "--op", op, "--sync", sync) for op, sync in (
         ("accumulate", "flush"), ("accumulate", "fence"), ("get_accumulate", "unlock"), ("get_accumulate", "pscw"))),
+    *((2, "coop_rma_acc", "--op", op, "--calls", "9") for op in ("accumulate", "get_accumulate")),
     *((2, "coop_rma_overlap", "-w", "5", *words) for words in EXCHANGES[3:6]),
     (2, "coop_rma_interleave", "-w", "5"), (2, "coop_rma_interleave", "--alternate", "--sync", "pscw"),
     *((2, "coop_rma_pattern", "--pieces", "50", "--sync", sync) for sync in SYNCS),

@@ -8,19 +8,22 @@ from coop_ab import errors, files, host, plot, program
 from coop_ab.errors import BadInput
 from coop_ab.program import Parser
 
-from . import allgather, draw, measure
+from . import allgather, apm, draw, failover, measure, node
 from .jobs import figure_jobs
 
 PROGRAM = "coop-figures"
 SCHEMA = 1
+DRAWN = {module.NAME: module for module in (allgather, node)}  # figures of files that a program of bench/ has written
+SUBNET = {module.NAME: module for module in (failover, apm)}  # figures of software subnets
 
 
 def parser():
     p = Parser(prog=PROGRAM, allow_abbrev=False,
                description="Compares rendezvous protocols of pml/coop and stock components on this machine, interleaved, and "
                "draws the results: per figure an SVG and a JSON file with every sample.")
-    p.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(draw.FIGURES)} (default: all of these); {allgather.NAME}: "
-                   "drawn from the files that bench/allgather has written to the folder")
+    p.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(draw.FIGURES)} (default: all of these); {', '.join(SUBNET)}: "
+                   f"measured on software subnets; {', '.join(DRAWN)}: drawn from the files that the program of bench/ with this name has "
+                   "written to the folder")
     p.add_argument("--out", default="figures", metavar="FOLDER", help="where the files go (default: figures)")
     p.add_argument("--quick", action="store_true", help="one round, fewer sizes: to see that everything works")
     p.add_argument("--redraw", action="store_true", help="draw from the JSON files in the folder, measure nothing")
@@ -43,12 +46,14 @@ def check(options, bench):
                                    ("--ranks", options.ranks, 2, 1024)):
         if not low <= value <= high:
             raise BadInput(f"{name} {value}: must be from {low} to {high}")
-    unknown = [name for name in options.figures if name not in (*draw.FIGURES, allgather.NAME)]
+    known = (*draw.FIGURES, *SUBNET, *DRAWN)
+    unknown = [name for name in options.figures if name not in known]
     if unknown:
-        raise BadInput(f"there is no figure '{unknown[0]}' (figures: {', '.join(draw.FIGURES)}, {allgather.NAME})")
-    if allgather.NAME in options.figures:
+        raise BadInput(f"there is no figure '{unknown[0]}' (figures: {', '.join(known)})")
+    drawn = [name for name in options.figures if name in DRAWN]
+    if drawn:
         if len(options.figures) > 1:
-            raise BadInput(f"{allgather.NAME} is drawn from files of bench/allgather: give no other figure with it")
+            raise BadInput(f"{drawn[0]} is drawn from files of bench/{drawn[0]}: give no other figure with it")
         options.redraw = True
     if not options.redraw and not os.access(f"{options.bench}/coop_bw", os.X_OK):
         raise BadInput(f"the benchmarks are not in '{options.bench}' (--bench FOLDER)")
@@ -64,8 +69,8 @@ def keep(name, pages, folder):
 
 
 def load_pages(name, folder):
-    if name == allgather.NAME:
-        return allgather.load(folder)
+    if name in DRAWN:
+        return DRAWN[name].load(folder)
     return files.load(f"{folder}/{name}.json", PROGRAM, SCHEMA)["comparisons"]
 
 
@@ -75,8 +80,9 @@ def draw_all(pages_of, folder):
         print(f"coop-figures: no figures: {plot.MISSING}", file=sys.stderr)
         return
     for name, pages in pages_of.items():
-        if name == allgather.NAME:
-            allgather.save(pages, f"{folder}/{name}.svg")
+        own = {**DRAWN, **SUBNET}
+        if name in own:
+            own[name].save(pages, f"{folder}/{name}.svg")
         else:
             draw.save(name, pages, f"{folder}/{name}.svg")
         print(f"figure: {folder}/{name}.svg")
@@ -84,8 +90,13 @@ def draw_all(pages_of, folder):
 
 def measure_all(names, options):
     jobs = {name: jobs for name, jobs in figure_jobs(options.quick, options.ranks).items() if name in names}
-    present = measure.available(options.mpirun, options.bench)
-    pages_of, failures = measure.measure(jobs, present, options, len(os.sched_getaffinity(0)))
+    pages_of, failures = {}, 0
+    if jobs:
+        present = measure.available(options.mpirun, options.bench)
+        pages_of, failures = measure.measure(jobs, present, options, len(os.sched_getaffinity(0)))
+    for name in [name for name in names if name in SUBNET]:
+        pages_of[name], failed = SUBNET[name].measure(options)
+        failures += failed
     for name, pages in pages_of.items():
         keep(name, pages, options.out)
         print(f"samples: {options.out}/{name}.json")

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shortest half round trip that two processes can reach through shared memory. MPI only starts them. A message of
+ * up to 48 bytes is in the cache line of the word that announces it: one line goes to the other core. A longer one
+ * follows in pieces; after each, the sender announces how many bytes are there, and the receiver copies them out while
+ * the sender copies the next piece in.
+ */
+#define _GNU_SOURCE
+#include "bench_common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { kInLine = 48, kPieceBytes = 4096, kLineBytes = 64 };
+
+/* What one rank writes and the other reads. */
+struct lane {
+    _Alignas(kLineBytes) atomic_ulong there; /* bytes of all messages until now; a short message counts as one byte */
+    unsigned char payload[kInLine];
+    _Alignas(kLineBytes) unsigned char pieces[];
+};
+
+static struct lane *out, *in;
+static unsigned long sent, received; /* counted as in `there` */
+static unsigned char* mapped;        /* the lanes of both */
+static size_t mapped_bytes;
+
+static void give_up(const struct bench* b, const char* what) {
+    fprintf(stderr, "coop_line_limit: rank %d: %s: %s (both ranks must be on one host)\n", b->rank, what,
+            strerror(errno));
+    MPI_Abort(MPI_COMM_WORLD, 4);
+}
+
+/* Rank 0 creates the memory and rank 1 opens it. */
+static void* share(const struct bench* b, size_t bytes) {
+    char name[64];
+    long creator = getpid();
+    MPI_Bcast(&creator, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "/coop_line_limit.%ld", creator);
+    int fd = -1;
+    if (b->rank == 0 &&
+        ((fd = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600)) < 0 || ftruncate(fd, (off_t)bytes) != 0)) {
+        give_up(b, "cannot create shared memory");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (b->rank == 1 && (fd = shm_open(name, O_RDWR, 0600)) < 0) {
+        give_up(b, "cannot open shared memory");
+    }
+    void* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) {
+        give_up(b, "cannot map shared memory");
+    }
+    close(fd);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (b->rank == 0) {
+        shm_unlink(name);
+    }
+    return at;
+}
+
+static void start(struct bench* b) {
+    const size_t lines = (sizeof(struct lane) + b->options.max_bytes + kLineBytes - 1) / kLineBytes;
+    mapped_bytes = 2 * lines * kLineBytes;
+    mapped = share(b, mapped_bytes);
+    out = (struct lane*)(mapped + (b->rank == 0 ? 0 : lines * kLineBytes));
+    in = (struct lane*)(mapped + (b->rank == 0 ? lines * kLineBytes : 0));
+    memset(out, 0, lines * kLineBytes); /* take the page faults now */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void end(struct bench* b) {
+    (void)b;
+    munmap(mapped, mapped_bytes);
+}
+
+/* Without a yield: each process needs a core. */
+static void wait_until(unsigned long bytes) {
+    while (atomic_load_explicit(&in->there, memory_order_acquire) < bytes) {
+    }
+}
+
+static void announce(unsigned long bytes) {
+    sent += bytes;
+    atomic_store_explicit(&out->there, sent, memory_order_release);
+}
+
+static void send_one(struct bench* b, size_t bytes) {
+    if (b->options.verify) {
+        bench_fill(b->send, bytes, b->rank, b->message);
+    }
+    if (bytes <= kInLine) {
+        memcpy(out->payload, b->send, bytes);
+        announce(1);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += kPieceBytes) {
+        const size_t piece = bytes - at < kPieceBytes ? bytes - at : kPieceBytes;
+        memcpy(out->pieces + at, b->send + at, piece);
+        announce(piece);
+    }
+}
+
+static void receive_one(struct bench* b, size_t bytes) {
+    if (b->options.verify) {
+        bench_guard(b->recv, bytes);
+    }
+    if (bytes <= kInLine) {
+        wait_until(received += 1);
+        memcpy(b->recv, in->payload, bytes);
+    }
+    for (size_t at = 0; bytes > kInLine && at < bytes; at += kPieceBytes) {
+        const size_t piece = bytes - at < kPieceBytes ? bytes - at : kPieceBytes;
+        wait_until(received += piece);
+        memcpy(b->recv + at, in->pieces + at, piece);
+    }
+    if (b->options.verify) {
+        bench_check(b, b->recv, bytes, 1 - b->rank, b->message);
+    }
+}
+
+static double seconds(struct bench* b, size_t bytes, long iterations) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start_s = bench_now_s();
+    for (long i = 0; i < iterations; ++i, ++b->message) {
+        if (b->rank == 0) {
+            send_one(b, bytes);
+            receive_one(b, bytes);
+        } else {
+            receive_one(b, bytes);
+            send_one(b, bytes);
+        }
+    }
+    return bench_now_s() - start_s;
+}
+
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
+    (void)b;
+    (void)bytes;
+    return elapsed_s / (double)iterations / 2 * 1e6;
+}
+
+int main(int argc, char** argv) {
+    const struct bench_spec spec = {.name = "coop_line_limit",
+                                    .summary = "half round trip through shared memory without MPI",
+                                    .unit = "us",
+                                    .better = "lower",
+                                    .decimals = 4,
+                                    .default_max_bytes = 128 << 10,
+                                    .start = start,
+                                    .end = end,
+                                    .seconds = seconds,
+                                    .figure = figure};
+    return bench_main(argc, argv, &spec);
+}

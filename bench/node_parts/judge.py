@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares the measured tables with the goals. coop-ab's ratio of a setting is its speed divided by coop's, whatever the unit; so it is also
+coop's cost divided by the cost of this setting, which the goals limit."""
+
+import dataclasses
+import os
+
+from coop_ab import plot, record as records
+from coop_ab.summary import summarise
+
+from .parts import NONE, PARTS
+
+BASE, LIMIT = "coop", "limit"
+MOST_STEP = 1.6  # of the time per byte, from one size to the next
+MOST_LINES = 2.5  # times that 8 bytes may need, compared with a cache line that goes to the other core
+SAME = 1.03  # up to this ratio, the others are not called faster
+
+
+@dataclasses.dataclass
+class Row:
+    size: int
+    coop: float
+    best: str  # name of the fastest other library
+    value: float  # of the fastest other library
+    ratio: float  # of costs: coop's to its
+    goal: float
+
+    def misses(self):
+        return self.ratio > self.goal
+
+    def behind(self):
+        return self.ratio > SAME
+
+
+def path_of(name, folder):
+    return f"{folder}/node-{name}.json"
+
+
+def load(folder):
+    """{part: record} of the files in the folder."""
+    return {name: records.load(path_of(name, folder)) for name in PARTS if os.path.exists(path_of(name, folder))}
+
+
+def rows(name, record):
+    result = []
+    for row in summarise(record, 0.03)["rows"]:
+        of = row["settings"]
+        others = [(entry["ratio"], setting) for setting, entry in of.items() if setting not in (BASE, LIMIT) and entry["ratio"]]
+        if others and of[BASE]["median"]:
+            ratio, best = max(others)
+            result.append(Row(row["key"], of[BASE]["median"], best, of[best]["median"], ratio, PARTS[name].goal(row["key"])))
+    return result
+
+
+def text(row):
+    return f"{plot.byte_text(row.size)} {row.ratio:.2f} ({row.best})"
+
+
+def line(name, found):
+    """One line about a part: the sizes that miss their goal, and those at which another library is faster."""
+    judged = [row for row in found if row.goal != NONE]
+    missed = [row for row in judged if row.misses()]
+    behind = [row for row in found if row.behind() and row not in missed]
+    words = [f"{name}: {len(judged) - len(missed)} of {len(judged)} goals reached"]
+    if missed:
+        words.append("missed: " + ", ".join(f"{text(row)} > {row.goal:.2f}" for row in missed))
+    if behind:
+        words.append("another is faster: " + ", ".join(map(text, behind)))
+    return "; ".join(words)
+
+
+def steps(found):
+    """The largest growth of the time per byte from one size to the next, and the size: of half round trips."""
+    per_byte = {row.size: row.coop / row.size for row in found}
+    return max(((per_byte[size] / per_byte[size // 2], size) for size in per_byte if size // 2 in per_byte), default=None)
+
+
+def step_line(found):
+    largest = steps(found)
+    if not largest:
+        return "steps: unknown, 'latency' has too few sizes"
+    growth, size = largest
+    return (f"steps: from one power of two to the next, the time per byte grows by at most {growth:.2f} (at {plot.byte_text(size)}); "
+            f"goal {MOST_STEP}: {'reached' if growth <= MOST_STEP else 'MISSED'}")
+
+
+def cache_line(record):
+    """8 bytes against a cache line."""
+    of = {row["key"]: row["settings"] for row in summarise(record, 0.03)["rows"]}.get(8, {})
+    if LIMIT not in of or not of[LIMIT]["median"] or not of[BASE]["median"]:
+        return "cache line: unknown"
+    times = of[BASE]["median"] / of[LIMIT]["median"]
+    return (f"cache line: goes to the other core in {of[LIMIT]['median'] * 1e3:.0f} ns; 8 bytes need {times:.2f} times that; "
+            f"goal {MOST_LINES}: {'reached' if times <= MOST_LINES else 'MISSED'}")
+
+
+def report(found):
+    """The lines about all measured parts: {part: record}."""
+    lines = [line(name, rows(name, record)) for name, record in found.items()]
+    if "latency" in found:
+        lines += [step_line(rows("latency", found["latency"])), cache_line(found["latency"])]
+    return lines

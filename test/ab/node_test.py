@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bench/node: a short measurement of an installation, the comparison with the goals, and refused options."""
+
+import json
+import os
+import re
+import unittest
+
+import programs
+from programs import node
+
+# Of one round with one setting each: size, half round trips.
+COOP = {1: 0.2, 2: 0.2, 4: 0.2, 8: 0.2, 4096: 0.9, 8192: 1.8}
+OB1 = {1: 0.4, 2: 0.25, 4: 0.4, 8: 0.4, 4096: 1.0, 8192: 2.0}
+UCX = {1: 0.5, 2: 0.5, 4: 0.5, 8: 0.5, 4096: 0.8, 8192: 4.0}
+LIMIT = {8: 0.06}
+
+
+def record_of(values, title="made up"):
+    """A record of coop-ab. values: {setting: {size: us}}."""
+    from coop_ab import host
+
+    runs = [{"round": 1, "position": place, "setting": name, "wall_s": 1, "load": 0, "exit_code": 0, "error": None, "values": list(found.items())}
+            for place, (name, found) in enumerate(values.items())]
+    return {"program": "coop-ab", "schema": 1, "title": title, "command": ["{}"], "base": "coop", "unit": "us", "better": "lower", "key": "size",
+            "settings": [{"name": name, "words": "", "env": {}} for name in values], "seed": 1, "rounds": 1, "timeout_s": 1, "started": "",
+            "complete": True, "host": host.facts(), "runs": runs}
+
+
+class Judging(unittest.TestCase):
+    def judged(self, values):
+        from node_parts import judge
+
+        return judge.report({"latency": record_of(values)})
+
+    def test_names_missed_goals_with_size_ratio_and_library(self):
+        first, *_ = self.judged({"coop": COOP, "ob1": OB1, "ucx": UCX})
+        self.assertEqual(first, "latency: 4 of 6 goals reached; missed: 2 B 0.80 (ob1) > 0.75, 4 KiB 1.12 (ucx) > 0.95")
+
+    def test_a_limit_is_no_competitor_but_the_measure_of_a_cache_line(self):
+        lines = self.judged({"coop": COOP, "ob1": OB1, "ucx": UCX, "limit": LIMIT})
+        self.assertIn("latency: 4 of 6 goals reached", lines[0])
+        self.assertIn("goes to the other core in 60 ns; 8 bytes need 3.33 times that; goal 2.5: MISSED", lines[2])
+        self.assertIn("unknown", self.judged({"coop": COOP, "ob1": OB1})[2])
+
+    def test_a_step_is_one_of_the_time_per_byte(self):
+        self.assertIn("at most 1.00 (at 8 KiB); goal 1.6: reached", self.judged({"coop": COOP, "ob1": OB1})[1])
+        self.assertIn("at most 2.00 (at 8 KiB); goal 1.6: MISSED", self.judged({"coop": {**COOP, 8192: 3.6}, "ob1": OB1})[1])
+
+    def test_rates_are_compared_by_cost(self):
+        from node_parts import judge
+
+        record = {**record_of({"coop": {8: 100.0}, "ob1": {8: 80.0}, "ucx": {8: 95.0}}), "unit": "messages/s", "better": "higher"}
+        self.assertEqual(judge.report({"rate-2": record}), ["rate-2: 0 of 1 goals reached; missed: 8 B 0.95 (ucx) > 0.91"])
+
+    def test_files_can_be_judged_again(self):
+        folder = programs.new_folder()
+        self.assertIn("no node-*.json", node("--redo", "--out", folder).stderr)
+        with open(f"{folder}/node-any.json", "w", encoding="utf-8") as file:
+            json.dump(record_of({"coop": {8: 1.0}, "ob1": {8: 0.5}}), file)
+        result = node("--redo", "--out", folder)
+        self.assertEqual(result.stdout, "any: 0 of 1 goals reached; missed: 8 B 2.00 (ob1) > 1.00\n", result.stderr)
+
+
+class Measuring(unittest.TestCase):
+    def test_measures_with_every_byte_checked(self):
+        if not programs.prefix:
+            self.skipTest("needs an installation (--prefix)")
+        folder = programs.new_folder()
+        result = node("--prefix", programs.prefix, "--quick", "--out", folder, "latency", "rate-2", "first-16-1K")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        for name in ("latency", "rate-2", "first-16-1K"):
+            with open(f"{folder}/node-{name}.json", encoding="utf-8") as file:
+                done = {run["setting"] for run in json.load(file)["runs"] if run["values"]}
+            self.assertTrue({"coop", "ob1", "ucx"} <= done, f"{name}: {done}")
+            self.assertEqual("limit" in done, name == "latency")
+
+    def test_refuses_what_it_does_not_know(self):
+        for arguments, words in ((("latencies",), "there is no part 'latencies'"), (("--rounds", "0"), "--rounds 0: must be from 1 to 1000"),
+                                 (("--prefix", programs.new_folder()), "not an installation")):
+            result = node(*arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stderr)
+
+    def test_words_name_parts(self):
+        listed = [line.split(":")[0] for line in node("--list", "rate", "first-48").stdout.splitlines()]
+        self.assertEqual(listed, ["rate-1", "rate-2", "rate-4", *(f"first-48-{size}" for size in ("64", "1K", "8K", "64K"))])
+        used = re.findall(r": \d+ ranks, (\w+) ", node("--list").stdout)
+        self.assertEqual(set(used) - set(os.listdir(programs.bench)), set())
+        self.assertIn("coop_alltoall", used)
