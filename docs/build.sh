@@ -32,7 +32,7 @@ chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
 for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables \
     rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials \
-    multirail-parameters multirail-parameters-short multirail-variables multirail-variables-short multirail-reasons rma-epochs faults variables \
+    multirail-parameters multirail-parameters-short multirail-variables multirail-variables-short multirail-words multirail-reasons rma-epochs faults variables \
     packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done

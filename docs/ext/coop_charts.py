@@ -23,7 +23,10 @@ LOOKS = {
     "hybrid": ("currentColor", ""), "limit, both copy": ("currentColor", "2 3"), "limit, one copies": ("#7a7a7a", "2 3"),
     "pml/coop": ("#d55e00", ""), "pml/coop, interrupt": ("#0072b2", ""),
     "pml/coop, interrupt, without the HCA's CPU time": ("#0072b2", "2 3"), "ob1, openib": ("#7a7a7a", "6 3"), "pml/ucx": ("#a8a8a8", "6 3"),
-    "full overlap": ("#7a7a7a", "1 4"),
+    "full overlap": ("#7a7a7a", "1 4"), "mpich": ("#d55e00", "6 3"), "limit": ("currentColor", "2 3"),
+    "pml/coop, coopib": ("#0072b2", ""), "ob1, coopib": ("#d55e00", ""), "rails that work": ("currentColor", "1 4"),
+    "without alternate path": ("#0072b2", ""), "with": ("#d55e00", ""), "Migrated to Armed": ("#0072b2", ""), "Armed to Migrated": ("#d55e00", ""),
+    "alone": ("#7a7a7a", "6 3"), "while arming": ("#0072b2", ""), "while moving": ("#d55e00", ""),
 }
 OTHERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 COLUMNS, WIDTH, HEIGHT = 3, 1080, 250

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Condenses measured samples to the data of a chart (see docs/ext/coop_charts.py): condense.py FILE.json ... [--out FOLDER]
 
-FILE is what coop-figures or 'bench/overlap ratio' has written. A line is the median of the rounds, its band the middle half.
+FILE is what coop-figures, 'bench/overlap ratio' or bench/node has written; all files of bench/node together make one chart. A line is the median of the rounds, its band the middle half.
 """
 
 import argparse
@@ -14,7 +14,8 @@ top = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)),
 sys.path[:0] = [os.path.join(top, "tools"), os.path.join(top, "bench")]
 
 from coop_ab import host, plot, stats  # noqa: E402
-from coop_fig import draw  # noqa: E402
+from coop_ab.summary import summarise  # noqa: E402
+from coop_fig import apm as apm_figure, draw, failover as failover_figure, node  # noqa: E402
 from overlap_parts import ratio, rounds  # noqa: E402
 
 
@@ -74,6 +75,25 @@ def overlap(pages):
     return [panel(f"{record['title']} computes", of_sizes(record), "% hidden", "linear", min=-20, max=110) for record in pages]
 
 
+def failover(pages):
+    panels = []
+    for record in pages:
+        lines = [series(failover_figure.LABELS[name], {key / 1e3: values for key, values in found.items()})
+                 for name, found in failover_figure.lines(record)]
+        for line in lines:
+            if line["low"] == line["y"] == line["high"]:
+                del line["low"], line["high"]
+        panels.append({"title": record["title"], "x": {"label": "seconds after the fault", "scale": "linear"},
+                       "y": {"label": "MB/s", "scale": "linear", "min": 0}, "lines": lines})
+    return panels
+
+
+def apm(pages):
+    record, = pages
+    return [{"title": one.title, "x": {"label": "queue pairs", "scale": "log"}, "y": {"label": one.unit, "scale": "log" if one.log else "linear"},
+             "lines": [series(name, values) for name, values, _ in apm_figure.lines(record, one)]} for one in apm_figure.PANELS]
+
+
 # name: (title, panels of its comparisons)
 CHARTS = {
     "small": ("Short and medium messages between two ranks of a node", small),
@@ -82,7 +102,10 @@ CHARTS = {
     "patterns": ("Scatter, gather, and reduction by reduce-scatter and gather", times),
     "stencil": ("Halo exchange of a 3-D stencil, time of an iteration", times),
     "overlap": ("Share of a transfer that overlaps with computing", overlap),
+    "failover": ("Bandwidth while rails of 200 and 100 MB/s fail and come back, on software subnets", failover),
+    "apm": ("Automatic path migration by number of queue pairs, with plain verbs on a software subnet", apm),
 }
+SUBNETS = ("failover", "apm")  # the command does not begin with the ranks
 
 
 def of_coop_figures(data):
@@ -91,7 +114,8 @@ def of_coop_figures(data):
         sys.exit(f"condense.py: there is no chart '{name}' (there are {', '.join(CHARTS)}, overlap-ratio)")
     title, panels = CHARTS[name]
     count = max(run["round"] for record in pages for run in record["runs"])
-    source = f"{host.one_line(pages[0]['host'])}; {pages[0]['command'][2]} ranks, {count} rounds"
+    ranks = 2 if name in SUBNETS else pages[0]["command"][2]
+    source = f"{host.one_line(pages[0]['host'])}; {ranks} ranks, {count} rounds"
     return name, {"title": title, "source": source, "panels": panels(pages)}
 
 
@@ -126,15 +150,40 @@ def of_overlap(data):
     return "overlap-ratio", {"title": "Computing time divided by total time (W/T)", "source": source, "panels": panels}
 
 
+def of_node(records):
+    """records: {part: record}. Bandwidths in GB/s."""
+    panels = []
+    for part in (part for part in node.PARTS if part in records):
+        record = records[part]
+        scale = 1e-3 if record["unit"] == "MB/s" else 1.0
+        lines = []
+        for name in [setting["name"] for setting in record["settings"]]:
+            keys, *columns = plot.columns(summarise(record, 0.03)["rows"], name, "median", "q1", "q3")
+            lines.append({"name": name, "x": keys, **{word: [rounded(value * scale) for value in values] for word, values in zip(("y", "low", "high"), columns)}})
+        panels.append(panel(record["title"], lines, "GB/s" if record["unit"] == "MB/s" else record["unit"]))
+    first = next(iter(records.values()))
+    return "node", {"title": node.TITLE, "source": f"{host.one_line(first['host'])}; {first['rounds']} rounds", "panels": panels}
+
+
+def part_of(path):
+    return os.path.basename(path)[len("node-"):-len(".json")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--out", default=os.path.dirname(os.path.realpath(__file__)), metavar="FOLDER")
     options = parser.parse_args()
+    records, charts = {}, []
     for path in options.files:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-        name, chart = (of_overlap if data.get("program") == "overlap" else of_coop_figures)(data)
+        if data.get("program") == "coop-ab":
+            records[part_of(path)] = data
+        else:
+            charts.append((of_overlap if data.get("program") == "overlap" else of_coop_figures)(data))
+    charts += [of_node(records)] if records else []
+    for name, chart in charts:
         with open(os.path.join(options.out, f"{name}.json"), "w", encoding="utf-8") as file:
             # One line for each series: a new measurement is a diff that can be read.
             words = json.dumps(chart).replace(' {"name"', '\n  {"name"').replace('[{"name"', '[\n  {"name"')
