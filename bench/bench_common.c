@@ -19,6 +19,12 @@ double bench_now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double bench_half_round_trip_us(const struct bench* b, size_t bytes, long iterations, double seconds) {
+    (void)b;
+    (void)bytes;
+    return seconds / (double)iterations / 2 * 1e6;
+}
+
 /* Slots start on cache lines; while verifying, a gap of 4096 bytes after each one holds its guard bytes. */
 size_t bench_stride(const struct bench* b, size_t bytes) {
     return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);

@@ -100,6 +100,9 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec);
 
 double bench_now_s(void);
 
+/* For bench_spec.figure: half the time of a round trip in us, if an iteration is a round trip. */
+double bench_half_round_trip_us(const struct bench* b, size_t bytes, long iterations, double seconds);
+
 /* Memory whose pages exist. Aborts the job if there is none. The caller calls free(). */
 unsigned char* bench_new_buffer(const struct bench* b, size_t bytes);
 

@@ -95,12 +95,6 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
-    (void)b;
-    (void)bytes;
-    return elapsed_s / (double)iterations / 2 * 1e6;
-}
-
 int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
         {.name = "any-source", .help = "receive from MPI_ANY_SOURCE", .target = &any_source},
@@ -127,6 +121,6 @@ int main(int argc, char** argv) {
                                     .start = start,
                                     .end = end,
                                     .seconds = seconds,
-                                    .figure = figure};
+                                    .figure = bench_half_round_trip_us};
     return bench_main(argc, argv, &spec);
 }

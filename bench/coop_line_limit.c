@@ -138,12 +138,6 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
-    (void)b;
-    (void)bytes;
-    return elapsed_s / (double)iterations / 2 * 1e6;
-}
-
 int main(int argc, char** argv) {
     const struct bench_spec spec = {.name = "coop_line_limit",
                                     .summary = "half round trip through shared memory without MPI",
@@ -154,6 +148,6 @@ int main(int argc, char** argv) {
                                     .start = start,
                                     .end = end,
                                     .seconds = seconds,
-                                    .figure = figure};
+                                    .figure = bench_half_round_trip_us};
     return bench_main(argc, argv, &spec);
 }
