@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_Allgather and MPI_Allgatherv.
-#include <unistd.h>
-
 #include "buffers.h"
 #include "ompi/mca/shim/inside.h"
 #include "module.h"
@@ -21,7 +19,6 @@ int gather(State& state, coll::Operation operation, const void* sbuf, int scount
         const int rc_of_buffers = buffers.finish();
         return rc == OMPI_SUCCESS ? rc_of_buffers : rc;
     }
-    if (process.faults.hit(Fault::kSlow)) usleep(20000);
     const Inside inside;
     if (way.shared_memory) state.hierarchy->gather(buffers.own(), buffers.memory(), blocks);
     else state.group->gather(buffers.memory(), blocks, way);

@@ -64,7 +64,7 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas. Names: busy, alloc, sendi, register, get, put, put_busy, slow (a "
-             "call waits for 20 ms), and corrupt_match (short "
+             "trial counts as an hour longer), and corrupt_match (short "
              "packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), to which =byte may be "
              "appended. corrupt_match also damages the tails of collective buffers, corrupt_rts the offers of such "
              "buffers.",

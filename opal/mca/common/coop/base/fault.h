@@ -48,7 +48,7 @@ enum class Fault : std::uint8_t {
     kHcaBusy,       // … reports OUT_OF_RESOURCE
     kHcaLost,       // … fails after it was started
     kHcaKey,        // memory for an HCA to read cannot be registered
-    kSlow,          // a collective call waits for 20 ms
+    kSlow,          // a trial of a collective call counts as an hour longer
     kCorruptMatch,  // a bit of an eager (match) header flips in transit
     kCorruptRts,    // … of a request to send
     kCorruptCts,    // … of a clear to send
