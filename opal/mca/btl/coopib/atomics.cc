@@ -29,7 +29,7 @@ bool has_waiting(const Rail& rail) noexcept { return !rail.waiting.empty() || ra
 // Atomic operations whose rail has failed wait for it, or have gone to another one to the same HCA.
 bool wait_after_failure(const Channel& channel) noexcept {
     if (!channel.repairs) return false;
-    if (!channel.parked.empty()) return true;
+    if (!channel.parked.empty() || channel.in_order.has_waiting()) return true;
     for (const Rail& rail : channel.rails)
         if (rail.remote_hca == channel.endpoint.atomic_hca && has_waiting(rail)) return true;
     return false;
@@ -48,13 +48,13 @@ bool atomics_wait(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     return (rail != nullptr && has_waiting(*rail)) || wait_after_failure(channel);
 }
 
-// All are on one queue pair, in order. If another rail may take over from it, its requests may go there one by one.
+// All are on one queue pair, in order, also after the failure of a rail (rail/in_order.h).
 bool atomics_keep_order(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     Module& m = Module::of(btl);
     Guard guard(m);
     if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
     const Channel& channel = *endpoint->channel;
-    return channel.state == ChannelState::kConnected && channel.atomic_rail && !channel.repairs;
+    return channel.state == ChannelState::kConnected && channel.atomic_rail.has_value();
 }
 
 }  // namespace coop::ib

@@ -106,7 +106,9 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     void prepare(Work& message);                           // message.cc
     void build(Rail& rail, Work& work, Request& request);  // request.cc
     void on_refused(Rail& rail, Work& work, int error);    // failure.cc
-    std::optional<sched::RailIndex> rail_for(Work& work);  // failover.cc
+    // failover.cc
+    std::optional<sched::RailIndex> rail_for(Work& work);
+    std::optional<sched::RailIndex> rail_in_order(const Work& work, std::optional<sched::RailIndex> taken);
 
     Module& module;
     Endpoint& endpoint;

@@ -233,11 +233,6 @@ sched::RailIndex begin_reading(const Channel& channel, StripeWork& read) {
     return first;
 }
 
-bool needs_hca_of_atomics(Work& work) {
-    const bool stripe = work.kind == WorkKind::kPut || work.kind == WorkKind::kGet;
-    return work.kind == WorkKind::kAtomic || (stripe && static_cast<StripeWork&>(work).op->beside_atomics);
-}
-
 bool is_part(const Channel& channel, sched::RailIndex number) { return number < channel.repair.size(); }
 
 void note_loss(Channel& channel, sched::RailIndex number, const char* why) {
@@ -320,7 +315,7 @@ bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, 
 void end_if_partitioned(Channel& channel, std::uint64_t now) {
     const std::int64_t given = channel.module.given.partition_timeout;
     const auto limit = static_cast<std::uint64_t>(given) * 1'000'000'000u;
-    if (channel.parked.empty()) channel.parked_ns = 0;
+    if (channel.parked.empty() && !channel.in_order.has_waiting()) channel.parked_ns = 0;
     else if (channel.parked_ns == 0) channel.parked_ns = now;
     const std::uint64_t since = channel.partition_ns != 0 ? channel.partition_ns : channel.parked_ns;
     // The last rail may have failed after `now`: then no time is over.
@@ -335,6 +330,7 @@ bool rests(const path::RailLife& life, std::uint64_t now) {
 
 bool is_well(const Channel& channel, std::uint64_t now) {
     return channel.retired.empty() && channel.partition_ns == 0 && channel.parked.empty() &&
+           !channel.in_order.has_waiting() &&
            std::all_of(channel.repair.begin(), channel.repair.end(),
                        [&](const RailRepair& each) { return rests(each.life, now); });
 }
@@ -370,15 +366,22 @@ void look_around(Module& m, std::uint64_t now) {
 
 std::optional<sched::RailIndex> Channel::rail_for(Work& work) {
     if (!has_usable_rail()) return std::nullopt;
-    if (needs_hca_of_atomics(work)) {
-        for (const Rail& rail : rails)
-            if (rail.remote_hca == endpoint.atomic_hca) return rail.number();
-        return std::nullopt;
-    }
     if (work.kind == WorkKind::kGet && work.follows) return begin_reading(*this, static_cast<StripeWork&>(work));
     const sched::RailIndex rail = scheduler->rail_of_small(work.bytes, rail::direction_of(work.kind));
     if (work.kind == WorkKind::kPut) writes.on_write(rail);  // what comes behind it has to take this rail, too
     return rail;
+}
+
+// That of atomic operations, otherwise another one to the same HCA.
+std::optional<sched::RailIndex> Channel::rail_in_order(const Work& work, std::optional<sched::RailIndex> taken) {
+    std::optional<sched::RailIndex> chosen;
+    for (const Rail& rail : rails) {
+        const sched::RailIndex number = rail.number();
+        if (taken ? number != *taken : rail.remote_hca != endpoint.atomic_hca) continue;
+        if (!chosen || number == *atomic_rail) chosen = number;
+    }
+    if (chosen && work.kind == WorkKind::kPut) writes.on_write(*chosen);
+    return chosen;
 }
 
 void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& paths) {

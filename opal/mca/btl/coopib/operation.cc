@@ -48,6 +48,9 @@ bool goes_now(const Channel& channel, const RdmaOp& op) {
     return channel.reads_apart() && channel.scheduler->backlog_bytes(sched::Direction::kIn) + op.bytes <= kMostReads;
 }
 
+// Needs the HCA of the peer that executes atomic operations, and follows those that were started before.
+bool keeps_order(const RdmaOp& op) { return op.kind == WorkKind::kAtomic || op.beside_atomics; }
+
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset,
                 std::uint64_t bytes, std::uint64_t posted_ns) {
     StripeWork& stripe = op.stripes[index];
@@ -61,7 +64,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.remote_address = op.remote_address + (op.behind != 0 ? 0 : offset);
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     stripe.requests = 1;
-    stripe.repeated = false;
+    stripe.repeated = stripe.in_order = false;
     stripe.follows = op.behind != 0;
     stripe.left = 0;
     // A rider must be on the queue pair of its read, and is a message; a read beside atomic operations keeps its order with
@@ -73,7 +76,9 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more
     // than the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
     if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
-    channel.submit_stripe(stripe, op.kind != WorkKind::kPut && !op.posts_reads);
+    const bool with_token = op.kind != WorkKind::kPut && !op.posts_reads;
+    if (channel.repairs && keeps_order(op)) return channel.submit_in_order(stripe, with_token);
+    channel.submit_stripe(stripe, with_token);
 }
 
 std::uint64_t bytes_of(std::span<const RdmaPiece> pieces) {
@@ -103,7 +108,7 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
     stripe.op = &op;
     stripe.stripe = index;
     stripe.pieces = pieces.data();
-    stripe.follows = stripe.repeated = false;
+    stripe.follows = stripe.repeated = stripe.in_order = false;
     stripe.requests = static_cast<std::uint32_t>(pieces.size());
     stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
     stripe.remote_address = pieces[0].remote_address;
@@ -236,10 +241,10 @@ void cut_writes(Module& m, Channel& channel) {
 
 void start_op(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
-    if (op.kind == WorkKind::kAtomic || op.beside_atomics) {
+    if (keeps_order(op)) {
         op.missing = sched::SentStripes(1);
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
-        // If this rail has failed, the request goes to another one to the same HCA, or waits.
+        // If this rail has failed, the request takes another one to the same HCA, or waits.
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
     if (op.pieces != nullptr) return start_lists(m, op);

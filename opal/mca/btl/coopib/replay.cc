@@ -17,9 +17,9 @@ namespace coop::ib {
 namespace {
 
 // A message behind stripes follows them, and tells what has become of them. If it has arrived, the peer may have changed
-// what a read behind which it is fenced would find.
+// what a read behind which it is fenced would find. A read that keeps its order waits for the writes before it.
 bool is_safe(const Channel& channel, Work& work) {
-    if (work.follows) return false;
+    if (work.follows || (work.in_order && work.kind != WorkKind::kAtomic)) return false;
     switch (work.kind) {
     case WorkKind::kGet: return !static_cast<StripeWork&>(work).op->has_riders;
     case WorkKind::kSend: return Fragment::of(work).ring_address == 0;

@@ -54,7 +54,8 @@ struct Work {
     sched::RailIndex rail = 0;
     bool ordered = false, wants_credit = false;
     bool has_token = false, waits = false, apart = false;
-    bool follows = false, displaced = false;
+    bool follows = false, displaced = false, in_order = false;
+    std::uint32_t turn = 0;
     bool repeated = false;  // has failed once with an error that may be the work's own fault
 };
 using WorkList = List<Work, &Work::node>;

@@ -21,12 +21,18 @@
 //
 //     rail fails: its stripes are displaced ─► repeated on other rails ─► all completed ─► followers go
 //
+// Requests that must be executed in order are on one rail at a time (in_order.h). If it fails, all of them go to another
+// one when the last has left it.
+//
 // `Self` is the transport's channel, which derives from this and has
 //
 //     void prepare(Work& message)                  a message has its sequence number: complete its header
 //     void build(Rail&, Work&, Request&)           fill the request for this rail
 //     void on_refused(Rail&, Work&, int error)     the queue pair did not take the request, and no queue holds it
 //     optional<RailIndex> rail_for(const Work&)    the rail for a request whose rail has failed; nothing: none yet
+//     optional<RailIndex> rail_in_order(const Work&, optional<RailIndex> taken)
+//                                                  the rail for a request that keeps its order: the one that is taken by
+//                                                  others, if any, and that works; nothing: none yet
 //
 // Threading: none; the caller holds the lock of the channel. Ownership: the rails
 // belong to the channel, requests to the caller. Errors: on_rail_event().
@@ -39,6 +45,7 @@
 #include <utility>
 
 #include "coop/rail/failure.h"
+#include "coop/rail/in_order.h"
 #include "coop/rail/rail.h"
 #include "coop/rail/rails.h"
 #include "coop/sched/receive_credits.h"
@@ -59,6 +66,7 @@ public:
     List<Work, &Work::node> beyond;     // messages that wait for room in the window, in order
     List<Work, &Work::node> parked;     // requests that wait for a rail, in order
     List<Work, &Work::node> followers;  // requests that wait until no stripe is displaced
+    InOrder<Work> in_order;             // used if the channel repairs
     std::uint64_t window_waits = 0;
     bool repairs = false;  // both processes can continue without a rail that has failed
 
@@ -105,6 +113,16 @@ public:
         ++rail.counts.read_waits;
     }
 
+    // Starts a stripe, or an atomic operation, that must be executed after those that were started before. Precondition:
+    // the channel repairs; otherwise such requests take one rail anyway.
+    void submit_in_order(Work& work, bool with_token) {
+        work.has_token = with_token;
+        work.in_order = true;
+        in_order.start(work);
+        in_order.wait(work);
+        go_on_in_order();
+    }
+
     bool can_read() const noexcept {
         for (const Rail& rail : rails) {
             const Rail* const reader = rails.reader(rail.number());
@@ -143,7 +161,7 @@ public:
         scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns, direction_of(work.kind));
         Rail& rail = queue_of(work);
         rail.on_completed(work);
-        if (work.displaced) [[unlikely]]
+        if (work.displaced || work.in_order) [[unlikely]]
             settle(work);
         if (work.has_token)
             if (Work* next = rail.reads.give_back()) submit(*next);
@@ -232,8 +250,12 @@ public:
         for (Work* work = rail.posted.front(); work != nullptr; work = rail.posted.next(work)) displace(*work);
     }
 
-    // The stripe has ended, or its place on the rail has been given up because the peer has it.
+    // The request has ended, or its place on the rail has been given up because the peer has it.
     void settle(Work& stripe) {
+        if (std::exchange(stripe.in_order, false)) {
+            in_order.leave();
+            go_on_in_order();
+        }
         if (!std::exchange(stripe.displaced, false) || --displaced_ != 0) return;
         Work* const last = followers.back();
         while (Work* const work = last != nullptr ? followers.pop_front() : nullptr) {
@@ -247,6 +269,7 @@ public:
         if (work.waits) scheduler->on_waited(work.rail, work.bytes, direction_of(work.kind));
         work.waits = false;
         displace(work);
+        if (work.in_order) return wait_in_order(work);
         if (work.follows && displaced_ != 0) return followers.push_back(&work);
         const std::optional<sched::RailIndex> rail = self().rail_for(work);
         if (!rail) return parked.push_back(&work);
@@ -286,6 +309,7 @@ public:
             resubmit(*work);
             if (work == last) break;
         }
+        go_on_in_order();
         if (!has_usable_rail()) return;  // it has failed again
         window.open();
         send_beyond();
@@ -313,6 +337,25 @@ private:
     Rail& queue_of(const Work& work) const noexcept {
         Rail* const reader = work.apart ? rails.reader(work.rail) : nullptr;
         return reader != nullptr ? *reader : rails[work.rail];
+    }
+
+    // The request leaves its rail.
+    void wait_in_order(Work& work) {
+        in_order.leave();
+        in_order.wait(work);
+        go_on_in_order();
+    }
+
+    // While some are on a rail that has failed, the others wait. Their rail may fail during a call of submit_stripe().
+    void go_on_in_order() {
+        while (in_order.has_waiting()) {
+            Work& work = *in_order.front();
+            const std::optional<sched::RailIndex> rail = self().rail_in_order(work, in_order.rail());
+            if (!rail) return;
+            in_order.enter(work, *rail);
+            work.rail = *rail;
+            submit_stripe(work, work.has_token);
+        }
     }
 
     void post_or_queue_first(Work& message) {

@@ -63,9 +63,11 @@ concept RailWork = requires(W& work) {
     { work.has_token } -> std::same_as<bool&>;             // it holds or waits for a read token of its rail
     { work.requests } -> std::same_as<std::uint32_t&>;     // work requests that it consists of; the last one completes
     { work.waits } -> std::same_as<bool&>;                 // the scheduler counts its bytes as waiting
-    { work.apart } -> std::same_as<bool&>;      // a read that takes the queue pair for reads, if there is one
-    { work.follows } -> std::same_as<bool&>;    // it must not overtake the stripes before it on its rail
-    { work.displaced } -> std::same_as<bool&>;  // a stripe that has to leave the rail on which it was
+    { work.apart } -> std::same_as<bool&>;          // a read that takes the queue pair for reads, if there is one
+    { work.follows } -> std::same_as<bool&>;        // it must not overtake the stripes before it on its rail
+    { work.displaced } -> std::same_as<bool&>;      // a stripe that has to leave the rail on which it was
+    { work.in_order } -> std::same_as<bool&>;       // it is executed in its turn (in_order.h)
+    { work.turn } -> std::same_as<std::uint32_t&>;  // valid if in_order
 };
 
 struct RailCounts {
