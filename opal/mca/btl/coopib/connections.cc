@@ -36,9 +36,9 @@ path::Patience patience_of(const Module& m) {
     return patience;
 }
 
-// With failover, the thread looks for datagrams at least as often as this: a peer without a rail waits for the answer, and
-// the notification of a datagram may be lost.
-constexpr path::Nanoseconds kLongestSleep = 100'000'000;
+// With failover, the thread looks for datagrams at least as often as this, because the notification of one may be lost:
+// the first while it connects, the second at other times. Waking takes time from the application.
+constexpr path::Nanoseconds kLongestSleep = 100'000'000, kLongestRest = 2'000'000'000;
 
 // If there is no thread, the application reads the HCAs' events. This takes a system call for each HCA, so it is done
 // rarely.
@@ -122,7 +122,7 @@ void Connections::sleep() noexcept {
     for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() ignores -1
     for (const int descriptor : arrivals_) all.push_back({descriptor, POLLIN, 0});
     auto wait = until_first_timer();
-    if (m_.given.failover != 0) wait = std::min(wait.value_or(kLongestSleep), kLongestSleep);
+    if (m_.given.failover != 0) wait = wait ? std::min(*wait, kLongestSleep) : kLongestRest;
     timespec pause{};
     if (wait) pause = {static_cast<time_t>(*wait / 1'000'000'000), static_cast<long>(*wait % 1'000'000'000)};
     if (ppoll(all.data(), all.size(), wait ? &pause : nullptr, nullptr) <= 0) return;
