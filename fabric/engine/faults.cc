@@ -115,6 +115,18 @@ Strike consult_faults(const Segment& subnet, const Route& route, const Struck& c
     return strike;
 }
 
+std::int64_t drops_left(const Segment& subnet, const Route& route, const Struck& chunk) noexcept {
+    std::int64_t most = 0;
+    if (subnet.header().faults.load(std::memory_order_relaxed) == 0) return most;
+    for (const Fault& fault : subnet.ever_used<Fault>(kFaults)) {
+        if (!Segment::in_use(fault) || is_spent(fault) || !meets(subnet, fault, route, chunk)) continue;
+        const bool now = fault.after.load(std::memory_order_relaxed) <= 0;
+        if (now && (fault.kind == FaultKind::drop || fault.kind == FaultKind::corrupt))
+            most = std::max(most, fault.count.load(std::memory_order_relaxed));
+    }
+    return most;
+}
+
 std::uint32_t clear_spent_faults(const Segment& subnet) noexcept {
     std::uint32_t left = 0;
     Guard guard(subnet.header().lock);

@@ -43,6 +43,9 @@ inline constexpr Strike kNoStrike;
 
 Strike consult_faults(const Segment& subnet, const Route& route, const Struck& chunk) noexcept;
 
+// How many chunks like this one the rules will still drop or corrupt, the next one first; INT64_MAX: all.
+std::int64_t drops_left(const Segment& subnet, const Route& route, const Struck& chunk) noexcept;
+
 // Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule
 // up.
 std::uint32_t clear_spent_faults(const Segment& subnet) noexcept;

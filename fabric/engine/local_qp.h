@@ -34,6 +34,7 @@ namespace coop::fabric {
 class Client;
 struct LateMessage;
 struct Strike;
+struct Struck;
 enum class Answer : int;
 
 struct SendCapacity {
@@ -177,7 +178,8 @@ private:
     void send_again_later(const SendWork& work, std::int64_t delay_ns);
     void execute_unreliable(SendWork& work, const Strike& strike);
     void execute_reliable(SendWork& work, const Strike& strike, std::int64_t now);
-    Strike strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const;
+    Struck struck(const SendWork& work) const;
+    Strike strike_of(const Route& route, const SendWork& work) const;
     bool arrives(const Route& route, const SendWork& work, std::uint32_t mtu, const Strike& strike) const;
     void on_acknowledged(SendWork& work);
     void acknowledge_earlier(std::int64_t due_ns);
@@ -197,6 +199,7 @@ private:
 
     // retry.cc: failures
     void on_answer(SendWork& work, Answer answer, std::int64_t now);
+    bool is_gap_noticed(const SendWork& work);
     void on_lost(SendWork& work, std::int64_t now);
     void retry(SendWork& work, std::int64_t at_ns);
     void go_back_to(SendWork& work);

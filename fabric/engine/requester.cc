@@ -225,20 +225,24 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
     if (work.status != IBV_WC_SUCCESS) return finish(work, work.status, now);
     if (is_late(work)) return on_lost(work, now);  // a repetition of it
     const bool datagram = shared_.type == IBV_QPT_UD;
-    Strike struck;
+    Strike found;
     const bool ruled = subnet_.header().faults.load(std::memory_order_relaxed) != 0;
-    if (ruled) struck = strike_of(datagram ? work.to.route : route_, work, datagram ? work.to_qp : shared_.destination);
-    const Strike& strike = ruled ? struck : kNoStrike;
+    if (ruled) found = strike_of(datagram ? work.to.route : route_, work);
+    const Strike& strike = ruled ? found : kNoStrike;
     if (strike.sender != Mute::no) shared_.mute.store(strike.sender, std::memory_order_relaxed);
     if (datagram) return execute_datagram(work, strike);
     if (shared_.type == IBV_QPT_UC) return execute_unreliable(work, strike);
     execute_reliable(work, strike, now);
 }
 
-Strike LocalQp::strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const {
-    if (!route.leads_somewhere()) return kNoStrike;
+Struck LocalQp::struck(const SendWork& work) const {
     const bool ends = is_read(work.opcode) || work.moved + work.chunk == work.bytes;
-    return consult_faults(subnet_, route, {shared_.number, to_qp, shared_.type, work.opcode, ends});
+    const std::uint32_t to = shared_.type == IBV_QPT_UD ? work.to_qp : shared_.destination;
+    return {shared_.number, to, shared_.type, work.opcode, ends};
+}
+
+Strike LocalQp::strike_of(const Route& route, const SendWork& work) const {
+    return route.leads_somewhere() ? consult_faults(subnet_, route, struck(work)) : kNoStrike;
 }
 
 // Decides whether the chunk that is due arrives (faults, losses, links that are down), and counts it.
@@ -380,10 +384,13 @@ void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) 
     work.stage = Stage::done;
     work.due_ns = due_ns;
     failing_ |= status != IBV_WC_SUCCESS;
+    std::erase_if(responding_, [&](std::uint32_t mark) { return &at(mark) == &work; });
     if (&work == &at(executed_)) ++executed_;
 }
 
 // --- the response of a read ----------------------------------------------------------------------------------------
+//
+// The response goes on if a later request fails meanwhile: requests complete in order, so the failure is reported after it.
 
 void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
     work.stage = Stage::responding;
@@ -396,7 +403,7 @@ void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
 bool LocalQp::respond_next(std::int64_t now) {
     const auto next = std::find_if(responding_.begin(), responding_.end(),
                                    [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
-    if (next == responding_.end() || failing_) return false;
+    if (next == responding_.end()) return false;
     SendWork& work = at(*next);
     if (!arrives(back_, work, shared_.path_mtu_bytes, kNoStrike)) {
         on_lost(work, now);
@@ -404,7 +411,6 @@ bool LocalQp::respond_next(std::int64_t now) {
     }
     const Arrival arrival{shared_.number,   shared_, route_,    work,    work.chunk,
                           reads_in_flight_, true,    kNoStrike, notices_};
-    const std::uint32_t mark = *next;
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     if (answer != Answer::ack) {
         on_answer(work, answer, now);
@@ -415,7 +421,6 @@ bool LocalQp::respond_next(std::int64_t now) {
         respond_chunk(work, work.first_link.end_ns);
         return true;
     }
-    std::erase(responding_, mark);
     if (traces_messages_) trace_message(TraceKind::message_arrived, work, IBV_WC_SUCCESS);
     finish(work, IBV_WC_SUCCESS, work.due_ns);
     return true;

@@ -516,6 +516,12 @@ QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept
     return index < all.size() && all[index].number == number && Segment::in_use(all[index]) ? &all[index] : nullptr;
 }
 
+bool listens(const Segment& subnet, std::uint32_t number) noexcept {
+    const QueuePair* qp = find_queue_pair(subnet, number);
+    return qp != nullptr && qp->mute.load(std::memory_order_relaxed) == Mute::no &&
+           can_receive(qp->state.load(std::memory_order_acquire));
+}
+
 bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes,
                 std::uint32_t access, Buffers& buffers) noexcept {
     if ((work.flags & IBV_SEND_INLINE) != 0) {

@@ -64,5 +64,7 @@ void raise_for(const Segment& subnet, const QueuePair& qp, ibv_event_type event)
 void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept;
 
 QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept;
+// Whether the QP takes requests, or refuses them. One in the error state, for instance, drops them silently.
+bool listens(const Segment& subnet, std::uint32_t number) noexcept;
 
 }  // namespace coop::fabric

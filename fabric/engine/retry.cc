@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fabric/engine/client.h"
+#include "fabric/engine/faults.h"
 #include "fabric/engine/local_qp.h"
 #include "fabric/engine/opcode.h"
 #include "fabric/engine/responder.h"
@@ -46,12 +47,20 @@ std::int64_t LocalQp::timeout_ns() const {
     return code == 0 ? Agenda::kNever : std::int64_t{4096} << code;
 }
 
+// Whether a packet after the lost one reveals the gap to the responder, whose NAK comes sooner than the timer expires.
+bool LocalQp::is_gap_noticed(const SendWork& work) {
+    if (work.stage != Stage::on_the_way) return false;
+    const std::uint32_t behind = sent_ - executed_ - 1 + (work.moved + work.chunk < work.bytes ? 1 : 0);
+    if (behind == 0 || !routed_ || !is_passable(subnet_, route_) || loses_everything(subnet_, route_)) return false;
+    return hears() && listens(subnet_, shared_.destination) &&
+           std::int64_t{behind} > drops_left(subnet_, route_, struck(work));
+}
+
 // The request, or its acknowledgement, is lost. `now` is the time since when the requester waits for the answer.
 void LocalQp::on_lost(SendWork& work, std::int64_t now) {
-    // A packet after the lost one reveals the gap to the responder, whose NAK comes sooner than the timer expires.
-    const bool noticed = routed_ && is_passable(subnet_, route_) && hears() &&
-                         (work.moved + work.chunk < work.bytes || sent_ - executed_ > 1) &&
-                         work.stage == Stage::on_the_way;
+    // A later request has used up the retries, which are those of the queue pair. Nothing is sent any more.
+    if (failing_) return finish(work, IBV_WC_RETRY_EXC_ERR, now);
+    const bool noticed = is_gap_noticed(work);
     const std::int64_t wait = noticed ? latency_ns(subnet_, route_) + latency_ns(subnet_, back_) + kRoundTripNs
                                       : timeout_ns();
     if (retries_left_ > 0 || wait == Agenda::kNever) {

@@ -130,6 +130,11 @@ failover_of_faults() {
         check "remote_port.$pml" survives 'sleep 0.5; f port h1/coop0/1 down; sleep 0.5; f port h1/coop0/1 up' "${rails[@]}" -- --mca pml "$pml" -- both 2 $sizes
         check "hca.$pml" survives 'sleep 0.5; f hca h0/coop1 down; sleep 0.5; f hca h0/coop1 up' "${rails[@]}" -- --mca pml "$pml" -- both 3 $sizes
         check "link_without_an_event.$pml" survives 'sleep 0.5; f fault h0/coop1/1 drop --for 1s; sleep 1' "${rails[@]}" -- "${quick[@]}" -- both 4 $sizes
+        # The responses of reads are on their way when later requests fail.
+        check "acknowledgements_lost.$pml" survives 'sleep 0.5; f link h1/coop1/1-sw0 loss 100% --one-way; sleep 0.5
+            f link h1/coop1/1-sw0 loss 0 --one-way' "${rails[@]}" --rate 50MB/s -- "${quick[@]}" -- stream 3 262144
+        check "killed_queue_pair_of_the_receiver.$pml" survives 'for i in 1 2 3; do sleep 0.5; f fault h1/coop1 kill-qp; done' "${rails[@]}" --rate 50MB/s -- \
+            --mca pml "$pml" -- stream 2.5 262144
         # One message at a time: a later one would reveal the loss before the timer expires.
         check "timeout_of_two_rails.$pml" survives 'sleep 0.5; f fault h0/coop1/1 drop --for 2s; sleep 2' "${rails[@]}" -- --mca pml "$pml" -- one 4 16 200
         check "timeout_of_one_rail.$pml" loses_no_rail 'sleep 0.5; f fault h0/coop0/1 drop --for 2s' --hosts 2 -- --mca pml "$pml" -- one 2 16 200

@@ -37,6 +37,26 @@ unsigned long long total(const std::string& counter) {
     return sum;
 }
 
+// Two timers of 33.6 ms for a message of several packets. Those after the lost one are lost, too, so that no NAK tells of the
+// gap.
+Pair::Options of_two_timers() {
+    Pair::Options options;
+    options.a.bytes = options.b.bytes = 1 << 20;
+    options.from_a.timeout = 13;
+    options.from_a.retry = 1;
+    return options;
+}
+
+void expect_timers_to_expire(Pair& pair, std::vector<std::string> fault, std::vector<std::string> over) {
+    const Meanwhile slow({"port", pair.b->port_name(), "rate", "50MB/s"},
+                         {"port", pair.b->port_name(), "rate", "unlimited"});
+    const Meanwhile faulty(std::move(fault), std::move(over));
+    const auto start = Clock::now();
+    pair.a.qp.post(write(1, pair.a.memory.sge(0, 1 << 20), pair.at_b.remote()));
+    pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    CHECK(ms_since(start) >= 2 * 33.554);
+}
+
 }  // namespace
 
 CASE(dropped_messages_are_sent_again) {
@@ -56,6 +76,24 @@ CASE(more_drops_than_retries_exceed_them) {
     }
     Pair pair;
     pair.exchange(1);
+}
+
+CASE(loss_of_all_requests_is_noticed_when_the_timers_expire) {
+    Pair pair(of_two_timers());
+    const std::string cable = pair.a.port_name() + "-sw0";
+    expect_timers_to_expire(pair, {"link", cable, "loss", "100%", "--one-way"},
+                            {"link", cable, "loss", "0", "--one-way"});
+}
+
+CASE(drop_of_all_requests_is_noticed_when_the_timers_expire) {
+    Pair pair(of_two_timers());
+    expect_timers_to_expire(pair, {"fault", name_of(pair.a.qp), "drop", "--for", "10s"}, {});
+}
+
+// IBTA 10.3.1.6: a queue pair in the error state drops requests silently.
+CASE(error_state_of_the_peer_is_noticed_when_the_timers_expire) {
+    Pair pair(of_two_timers());
+    expect_timers_to_expire(pair, {"fault", name_of(pair.a.qp), "kill-qp"}, {});
 }
 
 CASE(drop_begins_after_the_messages_named) {

@@ -205,6 +205,27 @@ CASE(retries_wait_for_the_timeout_each) {
     CHECK(ms_since(start) >= 2 * 33.554);
 }
 
+// IBTA 10.8.3: requests complete in order. The response of a read needs no further request, so it arrives.
+CASE(read_on_its_way_completes_before_a_later_request_fails) {
+    constexpr std::size_t kBytes = 1 << 20;
+    Pair::Options options;
+    options.a.bytes = options.b.bytes = kBytes;
+    options.from_a.timeout = 10;  // 4.2 ms
+    options.from_a.retry = 1;
+    Pair pair(options);
+    pair.b->fill(1, 0, kBytes);
+    const Meanwhile slow({"port", pair.b->port_name(), "rate", "5MB/s"},
+                         {"port", pair.b->port_name(), "rate", "unlimited"});
+    pair.a.qp.post(read(1, pair.a.memory.sge(0, kBytes), pair.at_b.remote()));
+    pair.a.scq.expect_none(5);  // until the request has arrived
+    tool({"fault", pair.b->port_name(), "drop", "--count", "2"});
+    pair.a.qp.post(write(2, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+    pair.a.scq.expect(1);
+    pair.a.memory.check(1, 0, kBytes);
+    pair.a.scq.expect(2, IBV_WC_RETRY_EXC_ERR);
+    CHECK_EQ(pair.a.qp.state(), IBV_QPS_ERR);
+}
+
 CASE(port_that_comes_back_in_time_loses_and_doubles_nothing) {
     Pair::Options options;
     options.from_a.timeout = 15;  // 134 ms, 8 times
