@@ -119,22 +119,20 @@ Window::Unexecuted Window::try_near(std::uint32_t rank, const rma::AccumulateQue
 }
 
 void Window::execute_near(Lock& lock, Peer& peer, const rma::AccumulateQueue& queue) {
+    Unexecuted rest{0, 0, 0};
     // While these waited, another thread may have sent earlier ones as messages. Those must stay in front.
-    if (peer.is_behind()) {
-        for (const auto& each : queue.entries()) counts_.count(Way::kMessage, Reason::kRefused, each.bytes);
-        send_queued(lock, peer, queue, {0, 0, 0});
-        return;
+    if (!peer.is_behind()) {
+        std::unique_ptr<rma::AccumulateBatch> batch = std::move(free_batch_);
+        lock.unlock();
+        if (!batch) batch = std::make_unique<rma::AccumulateBatch>();
+        rest = try_near(peer.rank, queue, *batch);
+        lock.lock();
+        free_batch_ = std::move(batch);
     }
-    std::unique_ptr<rma::AccumulateBatch> batch = std::move(free_batch_);
-    lock.unlock();
-    if (!batch) batch = std::make_unique<rma::AccumulateBatch>();
-    const Unexecuted rest = try_near(peer.rank, queue, *batch);
     const std::span<const rma::AccumulateQueue::Entry> all = queue.entries();
     for (const auto& each : all.first(rest.first)) counts_.count(Way::kCma, Reason::kAtOrigin, each.bytes);
     for (const auto& each : all.subspan(rest.first)) counts_.count(Way::kMessage, Reason::kRefused, each.bytes);
-    lock.lock();
     send_queued(lock, peer, queue, rest);
-    free_batch_ = std::move(batch);
 }
 
 }  // namespace coop::osc
