@@ -163,5 +163,51 @@ TEST(RmaRemoteLock, ExcludesInEveryOrderAndEverybodyGetsItsTurn) {
     }
 }
 
+TEST(RmaTransfersUnderLock, OneInOrderIsTheOnlyOne) {
+    TransfersUnderLock transfers;
+    transfers.begin_epoch();
+    EXPECT_TRUE(transfers.none());
+    const auto put = transfers.begin();
+    EXPECT_FALSE(transfers.none());
+    EXPECT_FALSE(transfers.only_one_in_order()) << "the transport has not got it yet";
+    transfers.is_in_order(put);
+    EXPECT_TRUE(transfers.only_one_in_order());
+    transfers.begin();
+    EXPECT_FALSE(transfers.only_one_in_order());
+}
+
+TEST(RmaTransfersUnderLock, NothingOfAnEarlierEpochCounts) {
+    TransfersUnderLock transfers;
+    transfers.begin_epoch();
+    transfers.is_in_order(transfers.begin());
+    transfers.begin_epoch();
+    EXPECT_TRUE(transfers.none());
+    EXPECT_FALSE(transfers.only_one_in_order());
+    transfers.begin();
+    EXPECT_FALSE(transfers.only_one_in_order());
+}
+
+TEST(RmaTransfersUnderLock, LateReportDoesNotCountInTheNextEpoch) {
+    TransfersUnderLock transfers;
+    transfers.begin_epoch();
+    const auto put = transfers.begin();
+    transfers.begin_epoch();
+    transfers.is_in_order(put);
+    EXPECT_FALSE(transfers.only_one_in_order());
+    transfers.begin();
+    EXPECT_FALSE(transfers.only_one_in_order()) << "the report is of another transfer";
+}
+
+TEST(RmaTransfersUnderLock, LateReportFollowedByOneOfThisEpoch) {
+    TransfersUnderLock transfers;
+    transfers.begin_epoch();
+    const auto earlier = transfers.begin();
+    transfers.begin_epoch();
+    const auto put = transfers.begin();
+    transfers.is_in_order(earlier);
+    transfers.is_in_order(put);
+    EXPECT_TRUE(transfers.only_one_in_order());
+}
+
 }  // namespace
 }  // namespace coop::rma

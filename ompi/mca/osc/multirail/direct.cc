@@ -44,10 +44,10 @@ bool Window::suits_rdma(const mca_btl_base_module_t& btl) noexcept {
            btl.btl_get_alignment <= 1;
 }
 
-void Window::add_transfer(Peer& peer) noexcept {
+rma::TransfersUnderLock::Number Window::add_transfer(Peer& peer) noexcept {
     ++peer.transfers;
-    ++peer.transfers_begun;
     process.transfers.fetch_add(1, std::memory_order_relaxed);
+    return peer.under_lock.begin();
 }
 
 void Window::end_transfer(Peer& peer) noexcept {

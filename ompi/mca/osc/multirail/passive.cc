@@ -72,8 +72,7 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         acquire(lock, peer, Word::kLock, peer.lock_request.type, peer.lock_request.overtakes);
         peer.acquiring = false;
         peer.lock = Peer::Lock::kHeld;
-        peer.transfers_begun = 0;
-        peer.put_before_release = false;
+        peer.under_lock.begin_epoch();
     }
     // Another thread may have taken it already, and even given it back.
     if (!has_words_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
@@ -127,9 +126,9 @@ void Window::release_lock(Lock& lock, Peer& peer) {
 // HCA executes both in their order, and reads the word of the lock behind the put, which is visible to everybody then. So no
 // other read is needed, and the release need not wait for the put.
 bool Window::is_put_before_release(const Peer& peer) const {
-    return peer.put_before_release && peer.transfers_begun == 1 && peer.unread_writes && peer.has_only_rdma() &&
-           !peer.queued && !peer.executing && !peer.has_copies() && !peer.has_waiting_part() &&
-           process.config.read_behind && extension_->atomics_keep_order(rdma_, peer.rdma) &&
+    return peer.under_lock.only_one_in_order() && peer.unread_writes && peer.has_only_rdma() && !peer.queued &&
+           !peer.executing && !peer.has_copies() && !peer.has_waiting_part() && process.config.read_behind &&
+           extension_->atomics_keep_order(rdma_, peer.rdma) &&
            extension_->needs_read_behind(rdma_, peer.rdma, peer.read_since);
 }
 

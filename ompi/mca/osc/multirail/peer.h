@@ -23,6 +23,7 @@
 #include "coop/rma/lock_queue.h"
 #include "coop/rma/node_lock.h"
 #include "coop/rma/packet.h"
+#include "coop/rma/remote_lock.h"
 #include "coop/rma/sync_counters.h"
 #include "layout.h"
 #include "request.h"
@@ -98,10 +99,9 @@ struct Peer {
     std::uint32_t messages = 0;           // long blocks that travel as messages of the PML
     bool refused = false;                 // it has refused an operation, and no flush has told the program
     std::uint32_t transfers = 0;          // RDMA reads and writes under way
-    // Since an HCA has taken the lock of passive synchronization for this process: the number of these that have begun; and
-    // whether the first one is a put that the transport has got for the queue pair of atomic operations.
-    std::uint32_t transfers_begun = 0;
-    bool put_before_release = false;
+    // Those since an HCA has taken the lock of passive synchronization for this process. In order with the release are puts on
+    // the queue pair of atomic operations.
+    rma::TransfersUnderLock under_lock;
     bool unread_writes = false;                  // RDMA writes that no read has followed
     std::uint64_t read_since = 0;                // for the transport: the moment of the last such read
     Staging::Block* staged = nullptr;            // the block that transfers to come use

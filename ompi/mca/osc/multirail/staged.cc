@@ -136,12 +136,12 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     touch(peer);
     const bool is_write = part->puts && !part->beside_atomics;
     // The first put under a lock takes the queue pair of the release, which may show then that it is visible (passive.cc).
-    const bool is_first = is_write && peer.lock == Peer::Lock::kHeld && peer.transfers_begun == 0 && by_hcas() &&
+    const bool is_first = is_write && peer.lock == Peer::Lock::kHeld && peer.under_lock.none() && by_hcas() &&
                           part->transfers.size() == 1 && extension_->atomics_keep_order(rdma_, peer.rdma);
     peer.unread_writes = peer.unread_writes || is_write;
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
-    add_transfer(peer);
+    const auto number = add_transfer(peer);
     lock.unlock();
     // Nobody else knows the part.
     std::span<RdmaPiece> transfers = part->transfers;
@@ -154,7 +154,7 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     part.release();  // on_staged_done() owns it
     lock.lock();
     if (is_write) peer.unread_writes = true;  // another thread may have read behind the writes before this one
-    if (is_first) peer.put_before_release = true;
+    if (is_first) peer.under_lock.is_in_order(number);
 }
 
 // A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later; when a read

@@ -328,7 +328,7 @@ private:
     template <class F>
     static int start_when_possible(bool puts, F start);
     void end_part(Direct* direct, bool was_transfer) noexcept;
-    void add_transfer(Peer& peer) noexcept;
+    rma::TransfersUnderLock::Number add_transfer(Peer& peer) noexcept;
     void end_transfer(Peer& peer) noexcept;
     // Before a transfer to the peer. Not in callbacks.
     void wait_for_room(Lock& lock, const Peer& peer);

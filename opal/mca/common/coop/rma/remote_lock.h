@@ -80,4 +80,25 @@ private:
     std::uint64_t expected_ = 0;
 };
 
+// Whether the only transfer to a process since its lock was taken is one that the release of the lock follows in order. Several
+// threads may begin transfers, and one may report that its transfer is in order only after others have released the lock and
+// taken it again. So transfers have numbers that are never used twice.
+class TransfersUnderLock {
+public:
+    using Number = std::uint64_t;
+
+    // The lock has been taken.
+    void begin_epoch() noexcept { before_ = begun_; }
+    Number begin() noexcept { return ++begun_; }
+    // None has begun in this epoch.
+    bool none() const noexcept { return begun_ == before_; }
+    // The transport has got the transfer, and executes the release of the lock after it.
+    void is_in_order(Number transfer) noexcept { in_order_ = transfer; }
+    // One has begun in this epoch, and it is in order with the release.
+    bool only_one_in_order() const noexcept { return begun_ - before_ == 1 && in_order_ == begun_; }
+
+private:
+    Number begun_ = 0, before_ = 0, in_order_ = 0;
+};
+
 }  // namespace coop::rma
