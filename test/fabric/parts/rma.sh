@@ -174,6 +174,9 @@ part_rma() {
     for topic in a_flush_of_several_targets_takes_as_long_as_one a_long_accumulate_takes_as_long_as_a_short_one; do
         check "queued.$topic" rma coop 5 --latency 20ms -- "$programs/rma_queued" slow --only $topic
     done
+    # The transport registers no more staging memory, and one block is free for accumulates on three targets.
+    check queued.starved rma coop 4 --hcas 2 -- --mca osc_multirail_fault alloc:1 "$programs/rma_queued" few starved \
+        --only accumulates_on_several_targets_need_no_more_than_one_block
     # 11 epochs of 64 accumulates, and two atomic operations for each.
     check queued.are_collected rma_says ' atomics 2[0-9];' -- coop 2 --hcas 2 -- --mca osc_multirail_report 1 "$prefix/libexec/ompi-coop/coop_rma_acc" \
         --calls 64 -m 64 -i 10 -b 1 -x 1

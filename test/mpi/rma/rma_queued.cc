@@ -2,6 +2,7 @@
 // Many short accumulates in one passive epoch, which a component may collect: each takes effect once, in the order of the
 // calls, no later than the flush or unlock, whatever comes between them.
 #include <cstdio>
+#include <memory>
 
 #include "synchronization.h"
 
@@ -117,11 +118,13 @@ Word word_at(const unsigned char* memory, std::size_t i) {
     return word;
 }
 
-// With `slow`: each message takes very long, so that the time of an operation is that of its round trips.
-bool is_slow() {
+bool has_argument(const char* wanted) {
     const auto& arguments = mpitest::settings().arguments;
-    return std::find(arguments.begin(), arguments.end(), "slow") != arguments.end();
+    return std::find(arguments.begin(), arguments.end(), wanted) != arguments.end();
 }
+
+// With `slow`: each message takes very long, so that the time of an operation is that of its round trips.
+bool is_slow() { return has_argument("slow"); }
 
 // The least time of some rounds of start(), from rank 0 to one or more others, and a flush of all.
 template <class F>
@@ -362,6 +365,32 @@ CASE(many_targets_wait_for_one_call) {
             CHECK_EQ(word_at(memory, as_size(env.size)), static_cast<Word>(rounds * env.size));
         });
     }
+}
+
+// With `starved`: osc/multirail registers only 64 blocks of staging memory. Where reads follow flushed puts, each of the other
+// windows keeps one of them, so that a single one is left for accumulates on several targets.
+CASE(accumulates_on_several_targets_need_no_more_than_one_block) {
+    if (!has_argument("starved")) return;
+    constexpr std::size_t kOthers = 63;
+    const Word one = 1;
+    const int next = (env.rank + 1) % env.size;
+    std::vector<std::unique_ptr<Window>> others;
+    for (std::size_t i = 0; i < kOthers; ++i) {
+        others.push_back(std::make_unique<Window>(Flavor::kAllocate, env.comm, kWord));
+        const Window& other = *others.back();
+        CHECK_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, other.win));
+        CHECK_MPI(MPI_Put(&one, 1, MPI_UINT64_T, next, other.at(next, 0), 1, MPI_UINT64_T, other.win));
+        CHECK_MPI(MPI_Win_flush(next, other.win));
+        CHECK_MPI(MPI_Win_unlock_all(other.win));
+    }
+    Window window(Flavor::kAllocate, env.comm, kWord);
+    clear(window);
+    CHECK_MPI(MPI_Win_lock_all(0, window.win));
+    for (int target = 0; target < env.size; ++target)
+        CHECK_MPI(
+            MPI_Accumulate(&one, 1, MPI_UINT64_T, target, window.at(target, 0), 1, MPI_UINT64_T, MPI_SUM, window.win));
+    CHECK_MPI(MPI_Win_unlock_all(window.win));
+    window.inspect([&](const unsigned char* memory) { CHECK_EQ(word_at(memory, 0), static_cast<Word>(env.size)); });
 }
 
 CASE(a_flush_of_several_targets_takes_as_long_as_one) {

@@ -110,17 +110,25 @@ void Window::execute_queued(Lock& lock, std::span<Peer* const> peers, bool all) 
         if (all || each->fetches()) execute_queued(lock, *each);
 }
 
-// While this process waits for a lock that somebody holds, it has no other one, because others may wait for that one. It may
-// have several while it waits for HCAs.
+// Leaves those for which there is no block to the caller: to wait for a block while this process holds others could take for
+// ever. While this process waits for a lock that somebody holds, it has no other one, because others may wait for that one. It
+// may have several while it waits for HCAs.
 void Window::execute_together(Lock& lock, std::span<Peer* const> peers) {
     try {
         std::vector<std::unique_ptr<Execution>> runs;
+        const auto may_execute = [&](const Peer& peer) {
+            return peer.queued && !peer.executing && !cards_[peer.rank].is_mapped;
+        };
         for (Peer* const each : peers) {
-            if (!each->queued || each->executing || cards_[each->rank].is_mapped) continue;
+            if (!may_execute(*each)) continue;
+            Staging::Block* const block = runs.empty() ? &take_block(lock) : process.staging.take();
+            if (!block) break;
+            if (!may_execute(*each)) {  // another thread was faster
+                drop(*block);
+                continue;
+            }
             each->executing = true;
-            std::unique_ptr<rma::AccumulateQueue> queue = std::move(each->queued);
-            Staging::Block& block = take_block(lock);
-            runs.push_back(std::make_unique<Execution>(*this, *each, std::move(queue), block));
+            runs.push_back(std::make_unique<Execution>(*this, *each, std::move(each->queued), *block));
         }
         const auto finish = [&](Execution& run) {
             give_back(std::move(run.queue));

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "process.h"
+
 namespace coop::osc {
 namespace {
 
@@ -58,7 +60,7 @@ Staging::Block* Staging::take() noexcept {
 
 Staging::Block* Staging::take_more() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) grow();
+    if (free_.empty() && !process.faults.hit(Fault::kAlloc)) grow();
     return pop();
 }
 
