@@ -31,6 +31,7 @@
 #include "coop/base/counters.h"
 #include "coop/base/fault.h"
 #include "coop/base/param.h"
+#include "coop/node/lane_limit.h"
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
 #include "multirail.h"
@@ -115,6 +116,8 @@ void print_variables() {
         rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
     for (const coop::async::HandlerVariable& v : coop::async::kHandlerVariables)
         rows.push_back({code(std::string(kPrefix) + v.name), "counter", v.help});
+    for (const coop::node::LaneVariable& v : coop::node::kLaneVariables)
+        rows.push_back({code(std::string(kPrefix) + v.name), "level", v.help});
     print_table("40 15 45", rows);
 }
 

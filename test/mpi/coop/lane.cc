@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages through the lane: lane [refused | small_ring]. With "refused" operations are refused (pml_coop_fault), or there
-// is no lane between some processes, and only the data is checked. Two or more ranks. Only for pml/coop, with
-// pml_coop_lane 1, pml_coop_lane_after 0, and lane_small_max and lane_max as below.
+// Messages through the lane: lane [refused | small_ring | found | denied]. With "refused" operations are refused
+// (pml_coop_fault), or there is no lane between some processes, and only the data is checked. With "found" lane_max is -1,
+// and with "denied" the kernel denies copies, too. Two or more ranks. Only for pml/coop, with pml_coop_lane 1,
+// pml_coop_lane_after 0, and lane_small_max and lane_max as below.
 #include <algorithm>
 #include <thread>
 
@@ -19,6 +20,7 @@ mpitest::Configure configure([](mpitest::Settings& s) { s.hang_seconds = 200; })
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 bool refused() { return !mpitest::settings().arguments.empty(); }
+bool told(const char* word) { return refused() && mpitest::settings().arguments[0] == word; }
 
 // Lengths around each switch: empty, one cache line, one packet, several, the last of the lane, beyond it.
 const std::vector<std::size_t>& lengths() {
@@ -104,6 +106,39 @@ CASE(short_and_medium_messages_take_the_lane_and_long_ones_do_not) {
             m.check();
         }
     }
+}
+
+// Half of a ring is kLaneMax here.
+CASE(a_limit_is_found_from_the_first_long_messages) {
+    if ((!told("found") && !told("denied")) || env.rank > 1) return;
+    const Variable lane("messages_lane"), limit("lane_limit"), unwaited("lane_unwaited_limit"), rate("lane_rate"),
+        kernel("kernel_copy_call");
+    const auto send = [&](std::size_t bytes) {
+        Message m(bytes, 9);
+        const auto before = lane.read();
+        if (env.rank == 0) m.fill();
+        if (env.rank == 0) CHECK_MPI(MPI_Send(m.data.data(), as_int(bytes), MPI_BYTE, 1, 1, env.comm));
+        else CHECK_MPI(MPI_Recv(m.data.data(), as_int(bytes), MPI_BYTE, 0, 1, env.comm, MPI_STATUS_IGNORE));
+        if (env.rank == 1) m.check();
+        return lane.read() - before;
+    };
+    // Until a limit is found, messages go through the lane, which is how it is found.
+    for (int i = 0; i < 100; ++i) {
+        const bool is_known = limit.read() != 0;
+        const auto sent = send(65536);
+        if (!is_known && env.rank == 0) CHECK_EQ(sent, 1);
+    }
+    std::uint64_t found = limit.read();
+    if (env.rank == 0) {
+        CHECK(found >= kWholeMax && found <= kLaneMax && unwaited.read() >= found && unwaited.read() <= kLaneMax);
+        CHECK(rate.read() > 0);
+        CHECK_EQ(kernel.read() == 0, told("denied"));
+        if (told("denied")) CHECK_EQ(found, kLaneMax);
+    }
+    MPI_Bcast(&found, 1, MPI_UINT64_T, 0, env.comm);
+    const auto below = send(found), above = send(found + 1);
+    if (env.rank == 0) CHECK_EQ(below, 1);
+    if (env.rank == 0) CHECK_EQ(above, 0);
 }
 
 CASE(every_length_around_each_switch_by_every_call_both_ways) {

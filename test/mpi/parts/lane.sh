@@ -25,6 +25,8 @@ lane_storm() { # NAME NP MESSAGES ARGUMENT-OF-MPIRUN… -- ARGUMENT…
 
 part_lane() {
     local topic protocol
+    # The cases know this border. Those that give another one are not affected.
+    local -x OMPI_MCA_pml_coop_lane_max=131072
     if [ "$pml" != coop ]; then
         report_skip lane "only pml/coop has it"
         return
@@ -40,6 +42,10 @@ part_lane() {
     check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring
     # Messages of several lengths that are allowed in one packet of the lane are longer than one of the transport.
     check lane.cases_of_short_messages_only lane_job 2 --mca pml_coop_lane_max 0 "$bin/lane" refused
+    check lane.cases_with_a_limit_that_is_found lane_job 2 --mca pml_coop_lane_max -1 "$bin/lane" found
+    [ -n "$san" ] || check lane.cases_with_a_limit_where_copies_are_denied lane_job 2 --mca pml_coop_lane_max -1 "$bin/deny_copies" all "$bin/lane" denied
+    check lane.the_report_shows_the_limit_that_is_found limit_is_reported -1 ': up to [0-9]* bytes if the sender waits, else [0-9]* (measured: lane '
+    check lane.the_report_shows_the_limit_that_is_given limit_is_reported 40000 '$'
     check lane.cases_when_operations_are_refused lane_job 2 --mca pml_coop_fault busy:3,sendi:2,alloc:5 "$bin/lane" refused
     check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
@@ -53,6 +59,8 @@ part_lane() {
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
+    lane_storm with_found_limits 4 3000 --mca pml_coop_lane_max -1 -- --seed 14
+    lane_storm with_found_limits_among_threads 4 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
     lane_storm short_messages 4 12000 -- --seed 4 --max-size 3000
     lane_storm by_send 4 1500 --mca pml_coop_protocol send -- --seed 6
     lane_storm of_refusals 3 1000 --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 -- --seed 5 --threads 3
@@ -74,6 +82,12 @@ lane_is_missed() { # WORDS NP ARGUMENT…
     local words=$1
     launch_and_keep vader "$2" "${laned[@]}" --mca pml_coop_report 1 "${@:3}" || return 1
     grep -aq "$words" "$log.job"
+}
+
+limit_is_reported() { # LANE-MAX PATTERN
+    launch_and_keep vader 2 "${laned[@]}" --mca pml_coop_report 1 --mca pml_coop_lane_max "$1" "$bin/lane" found \
+        --only every_length_around_each_switch_by_every_call_both_ways || return 1
+    grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
 }
 
 lane_is_used() { # NP ARGUMENT…

@@ -57,6 +57,10 @@ part_params() {
     check params.chunk_beyond_the_range_is_refused refused pml_coop_rdma_chunk 1073741825 "4096..1073741824 bytes"
     check params.copy_chunk_below_the_range_is_refused refused pml_coop_copy_chunk 16383 "16384..1073741824 bytes"
     check params.negative_offer_threshold_is_refused refused pml_coop_rtr_min -1 "0..1099511627776 bytes"
+    check params.negative_limit_of_the_lane_is_refused refused pml_coop_lane_max -2 "-1..1073741824 bytes"
+    check params.limit_of_the_lane_beyond_the_range_is_refused refused pml_coop_lane_max 1073741825 "-1..1073741824 bytes"
+    check params.found_limit_of_the_lane_is_accepted accepted pml_coop_lane_max -1
+    check params.limit_of_the_lane_of_zero_is_accepted accepted pml_coop_lane_max 0
     check params.unknown_report_level_is_refused refused pml_coop_report 3 "0..2"
     check params.unknown_fault_is_refused refused pml_coop_fault nonsense:1 'unknown fault "nonsense"'
     check params.uncounted_fault_is_refused refused pml_coop_fault busy:zero '"busy:zero"'

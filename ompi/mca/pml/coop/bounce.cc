@@ -21,10 +21,10 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
     s.bytes = bytes;
     const LaneOut* const lane = peer.lane();
     s.eager_limit = peer.whole_max(lane, true);
-    if (lane) s.lane_max = lane->message_max();
     s.bounce_max = static_cast<std::size_t>(module.config.bounce_max);
     s.wish = wish_for(comm);
     s.send_call = call_for(comm, call);
+    if (lane) s.lane_max = longest_for(*lane, peer, rndv::sender_waits(s.send_call), s.wish);
     s.can_share = peer.can_share() && peer.neighbour->sees_us.load(std::memory_order_relaxed);
     s.one_way = goes_one_way(peer);
     return s;

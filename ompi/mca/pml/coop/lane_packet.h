@@ -42,14 +42,21 @@ inline std::size_t lane_payload(const LaneOut& lane) noexcept {
     return std::min(lane.longest_payload(), static_cast<std::size_t>(module.config.lane_small_max));
 }
 
+// The largest message that may use the lane.
+inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits, rndv::Wish wish) noexcept {
+    return lane.message_max(waits, wish != rndv::Wish::kSend && !peer.copy_denied());
+}
+
 // Sends an eager message from the user's buffer. Returns false if the ring is full.
 inline bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                        wire::MatchWords header, std::size_t bytes) noexcept {
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     return lane.put(wire::Kind::kMatch, sizeof header + bytes, [&](std::byte* body) {
         std::memcpy(body, &header, sizeof header);
-        if (const char* from = contiguous_base(datatype->super, count, buf))
-            std::memcpy(body + sizeof header, from, bytes);
+        const char* const from = contiguous_base(datatype->super, count, buf);
+        const auto copy = [&] { std::memcpy(body + sizeof header, from, bytes); };
+        if (from && bytes > lane.whole_max()) lane.copy_long(bytes, copy);
+        else if (from) copy();
         else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
         return sizeof header + bytes;
     });

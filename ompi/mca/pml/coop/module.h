@@ -22,7 +22,7 @@
 //   lifetime.h      references and steps of requests arrived.h       stored packets
 //   pool.h          free lists                       ticks.h         the clock of statistics
 //   stack_convertor.h  a convertor of one call       node_lane.cc    the lane: rings of shared memory
-//   lane_packet.h    packets of the lane
+//   lane_packet.h    packets of the lane             lane_costs.cc    which messages are short enough for it
 //
 // Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
 // handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under

@@ -163,6 +163,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                            static_cast<std::size_t>(module.config.eager_limit)})),
+      limit_(shape.ring_bytes, {whole_max_, longest_, shape.ring_bytes / 2}),
       writer_(area_.memory_of(ring), shape.ring_bytes) {}
 
 bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
@@ -175,16 +176,18 @@ bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_
     node::LaneParts parts(area_.memory_of(ring_), *at);
     std::memcpy(body + ArrivingParts::kHeadBytes, &header, sizeof header);
     parts.begin();
-    for (std::uint32_t done = 0; done < length;) {
-        const std::uint32_t part = std::min(node::kLanePart, length - done);
-        std::memcpy(body + kHead + done, from + done, part);
-        parts.tell(done + part);
-        if (done == 0) {
-            writer_.publish(kInParts, kHead + length);
-            area_.wake(ring_);
+    limit_.time(bytes, [&] {
+        for (std::uint32_t done = 0; done < length;) {
+            const std::uint32_t part = std::min(node::kLanePart, length - done);
+            std::memcpy(body + kHead + done, from + done, part);
+            parts.tell(done + part);
+            if (done == 0) {
+                writer_.publish(kInParts, kHead + length);
+                area_.wake(ring_);
+            }
+            done += part;
         }
-        done += part;
-    }
+    });
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "lane_costs.h"
 #include "module.h"
 
 #include "coop/base/spin_lock.h"
@@ -42,12 +43,21 @@ public:
     LaneOut(const LaneOut&) = delete;
     LaneOut& operator=(const LaneOut&) = delete;
 
-    // The longest payload behind a header of any kind; the largest message that always goes in one packet; and the
-    // largest that may use the lane at all.
+    // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return longest_; }
     std::size_t whole_max() const noexcept { return whole_max_; }
-    std::size_t message_max() const noexcept {
-        return std::max(whole_max_, static_cast<std::size_t>(module.config.lane_max));
+    // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a
+    // found limit does not apply, because it compares with copies of the kernel.
+    std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
+        const std::int64_t given = module.config.lane_max;
+        if (given >= 0) return std::max(whole_max_, static_cast<std::size_t>(given));
+        return std::max(whole_max_, kernel_may_copy ? limit_.get(waits) : limit_.longest());
+    }
+
+    // Makes a copy of a long message into the ring; under the lock, from put().
+    template <class Copy>
+    void copy_long(std::size_t bytes, Copy&& copy) noexcept {
+        limit_.time(bytes, copy);
     }
 
     // Whether a longer message may go in one packet, too: the receiver does not yet keep many that it has no receive for.
@@ -92,6 +102,7 @@ private:
     std::uint32_t ring_;
     bool is_guest_;
     std::size_t longest_, whole_max_;
+    LaneLimit limit_;                            // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     SpinLock lock_;
 };

@@ -163,16 +163,18 @@ constexpr ParamRow kParams[] = {
              "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory).",
      .level = 5},
     {.name = "lane_max",
-     .type = ParamType::kSize,
+     .type = ParamType::kInt,
      .unit = "bytes",
-     .default_value = 128 * kKiB,
-     .min = 0,
+     .default_value = -1,
+     .min = -1,
      .max = kGiB,
      .help =
          "Largest message above lane_small_max that goes through the lane, under the protocols send and hybrid: in one "
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
-         "kernel denies copies. 0: none. Messages up to lane_small_max use the lane whatever this is; the parameter "
-         "lane switches it off.",
+         "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
+         "more than half of a ring (lane_memory). Each process computes that length from the time that its first long "
+         "messages to a process take into the lane, and from the measured cost of copies by the kernel; the report "
+         "shows it. Messages up to lane_small_max use the lane whatever this is; the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_memory",

@@ -2,9 +2,10 @@
 //
 // MPI_T performance variables: pml_coop_messages_<row>, pml_coop_bytes_<row>
 // from the usage table, the counters and gauges of coop/base/counters.h, and the
-// counters of coop/async/counts.h.
+// counters of coop/async/counts.h, and the findings of coop/node/lane_limit.h.
 #include <string>
 
+#include "lane_costs.h"
 #include "report.h"
 
 namespace coop::pml {
@@ -36,6 +37,12 @@ int read_handler(const mca_base_pvar_t* variable, void* value, void*) {
 }
 
 using Read = int (*)(const mca_base_pvar_t*, void*, void*);
+
+int read_lane(const mca_base_pvar_t* variable, void* value, void*) {
+    const auto& v = *static_cast<const node::LaneVariable*>(variable->ctx);
+    *static_cast<unsigned long long*>(value) = (lane_findings().*v.value).load(std::memory_order_relaxed);
+    return OMPI_SUCCESS;
+}
 
 void add(const mca_base_component_t& component, const std::string& name, const std::string& help, int kind, Read read,
          const void* context) {
@@ -69,6 +76,8 @@ void register_performance_variables(const mca_base_component_t& component) noexc
     for (const Variable& v : kVariables) add(component, v.name, v.help, class_of(v.kind), read_counter, &v);
     for (const async::HandlerVariable& v : async::kHandlerVariables)
         add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
+    for (const node::LaneVariable& v : node::kLaneVariables)
+        add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_LEVEL, read_lane, &v);
 }
 
 }  // namespace coop::pml

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm.h"
+#include "lane_costs.h"
 #include "modex.h"
 
 namespace coop::pml {
@@ -105,6 +106,11 @@ Words receive_words(int from) {
     return words;
 }
 
+void print_lane_limit() {
+    const std::string words = lane_limit_words();
+    if (!words.empty()) std::fprintf(stderr, "pml/coop: lane of rank 0: %s\n", words.c_str());
+}
+
 void gather_and_print(int processes) {
     auto* world = &ompi_mpi_comm_world.comm;
     Usage job(rndv::kRows, rndv::kReasons);
@@ -114,6 +120,7 @@ void gather_and_print(int processes) {
         ask(rank);
         take_in(rank, processes, receive_words(rank), job);
     }
+    print_lane_limit();
     std::fputs(format_job_table(job, labels(), processes).c_str(), stderr);
 }
 

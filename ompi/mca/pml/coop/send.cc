@@ -37,10 +37,11 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
 
 // A longer message goes in one packet, too, if there is room for all of it: it is complete then. Otherwise, if the sender
 // does not wait, the receiver has to copy it, because the sender may compute.
-inline bool goes_at_once(const LaneOut& lane, std::size_t bytes, ompi_communicator_t* comm) noexcept {
-    if (bytes > static_cast<std::size_t>(module.config.lane_max) || !lane.takes_long(bytes)) return false;
+inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t bytes, bool waits,
+                         ompi_communicator_t* comm) noexcept {
+    if (!lane.takes_long(bytes)) return false;
     const rndv::Wish wish = wish_for(comm);
-    return wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend;
+    return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) && bytes <= longest_for(lane, peer, waits, wish);
 }
 
 // The same through the lane.
@@ -51,7 +52,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
     const bool is_long = bytes > lane.whole_max();
-    if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, bytes, comm))) return false;
+    if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
                                            sequence);

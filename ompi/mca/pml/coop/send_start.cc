@@ -33,11 +33,11 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
     s.eager_limit = r.peer->whole_max(r.lane, rndv::sender_waits(r.call));
-    if (r.lane) s.lane_max = r.lane->message_max();
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
+    if (r.lane) s.lane_max = longest_for(*r.lane, *r.peer, rndv::sender_waits(s.send_call), s.wish);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     s.sender_contiguous = r.bytes() == 0 || needs_no_convertor(r.convertor());

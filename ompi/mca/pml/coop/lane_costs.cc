@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lane_costs.h"
+
+#include <cstdio>
+
+#include "module.h"
+#include "node_lane.h"
+
+namespace coop::pml {
+namespace {
+
+// The shortest message that both sides copy (coop/rndv/choice).
+std::size_t shared_from() noexcept {
+    return static_cast<std::size_t>(module.config.coop_min) * (module.crowded ? 4 : 1);
+}
+
+std::uint64_t rate_of(double byte_ns) noexcept { return byte_ns > 0 ? static_cast<std::uint64_t>(1e9 / byte_ns) : 0; }
+
+std::string measured_words(const node::LaneFindings& found) {
+    char text[160];
+    const double lane = static_cast<double>(found.lane_rate) / 1e9;
+    if (found.kernel_call == 0) {
+        std::snprintf(text, sizeof text, "measured: lane %.1f GB/s, the kernel denies copies", lane);
+        return text;
+    }
+    std::snprintf(text, sizeof text, "measured: lane %.1f GB/s, kernel %.1f us a copy and %.1f GB/s", lane,
+                  static_cast<double>(found.kernel_call) / 1e3, static_cast<double>(found.kernel_rate) / 1e9);
+    return text;
+}
+
+}  // namespace
+
+const node::KernelCopy& kernel_copy_costs() noexcept {
+    static const node::KernelCopy measured = node::measure_kernel_copy();
+    return measured;
+}
+
+node::LaneFindings& lane_findings() noexcept {
+    static node::LaneFindings found;
+    return found;
+}
+
+std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
+
+void LaneLimit::settle() noexcept {
+    const node::KernelCopy& kernel = kernel_copy_costs();
+    waited_.store(node::lane_limit(kernel, pace_.byte_ns(), shared_from(), bounds_), std::memory_order_relaxed);
+    unwaited_.store(node::lane_limit(kernel, pace_.byte_ns(), SIZE_MAX, bounds_), std::memory_order_relaxed);
+    node::LaneFindings& found = lane_findings();
+    found.kernel_call = static_cast<std::uint64_t>(kernel.call_ns);
+    found.kernel_rate = rate_of(kernel.byte_ns);
+    found.lane_rate = rate_of(pace_.byte_ns());
+    found.unwaited_limit = get(false);
+    found.limit = get(true);
+}
+
+std::string lane_limit_words() {
+    if (!lane_is_open()) return {};
+    const std::int64_t given = module.config.lane_max;
+    const node::LaneFindings& found = lane_findings();
+    const std::string name = "pml_coop_lane_max " + std::to_string(given);
+    if (given >= 0) return name;
+    if (found.limit == 0) return {};
+    return name + ": up to " + std::to_string(found.limit) + " bytes if the sender waits, else " +
+           std::to_string(found.unwaited_limit) + " (" + measured_words(found) + ")";
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// pml_coop_lane_max -1: how long messages of the lane may be, found from measured costs (coop/node/lane_limit.h). Each
+// process finds a limit for each neighbour to which it sends long messages. The limits of two processes may differ: the
+// sender chooses, and the receiver follows the row in its RTS (recv_rts.cc).
+//
+// Threading: any; a LaneLimit: one thread at a time settles it, any reads it. Errors: none.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "coop/node/lane_limit.h"
+
+namespace coop::pml {
+
+// The costs of copies by the kernel, measured when it is called for the first time.
+const node::KernelCopy& kernel_copy_costs() noexcept;
+node::LaneFindings& lane_findings() noexcept;
+
+// Says which limit is in force in this process, and what was measured. Empty without a lane, or if nothing was measured
+// because few messages were long.
+std::string lane_limit_words();
+
+// The limit for one neighbour. Before enough messages were timed it is what the ring carries.
+class LaneLimit {
+public:
+    LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds) noexcept
+        : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest) {}
+
+    // `waits`: the sender waits for the message, so that both sides could copy it.
+    std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }
+    // Without copies by the kernel.
+    std::size_t longest() const noexcept { return bounds_.longest; }
+
+    // Makes a copy of a long message into the ring, and times it if that is still necessary.
+    template <class Copy>
+    void time(std::size_t bytes, Copy&& copy) noexcept {
+        if (pace_.is_settled()) return copy();
+        const std::uint64_t start = clock();
+        copy();
+        pace_.add(bytes, clock() - start);
+        if (pace_.is_settled()) settle();
+    }
+
+private:
+    static std::uint64_t clock() noexcept;
+    void settle() noexcept;
+
+    const node::LaneBounds bounds_;
+    node::LanePace pace_;
+    std::atomic<std::size_t> waited_, unwaited_;
+};
+
+}  // namespace coop::pml

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Up to which length a message is quicker through the lane than by a copy of the kernel, computed from what was measured.
+//
+//     lane(n)    =  byte_ns * (n + one part)                         both sides copy at once; the last part is still read
+//                   + handshake, if n exceeds one packet
+//     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
+//                   byte_ns * n / 2                                  from shared_from on: both sides copy one half
+//
+// What a byte takes in the lane depends on how cache lines get from core to core, which a copy within one process does
+// not show. So LanePace measures it where it happens: a sender times its first long messages.
+//
+// Units: bytes, nanoseconds. Threading: LaneFindings: any; the rest: none. Errors: none.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "coop/node/kernel_copy.h"
+#include "coop/node/lane_parts.h"
+
+namespace coop::node {
+
+// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol.
+constexpr double kHandshakeNs = 500;
+constexpr std::size_t kLaneLimitStep = 1024;
+
+struct LaneBounds {
+    std::size_t shortest = 0;  // messages up to this length always use the lane
+    std::size_t packet = 0;    // the longest message in one packet
+    std::size_t longest = 0;   // no message above this length uses the lane
+};
+
+constexpr double lane_ns(double byte_ns, std::size_t bytes, const LaneBounds& bounds) noexcept {
+    const double copied = static_cast<double>(bytes + std::min<std::size_t>(bytes, kLanePart));
+    return byte_ns * copied + (bytes > bounds.packet ? kHandshakeNs : 0);
+}
+
+constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from) noexcept {
+    const double copied = static_cast<double>(bytes) / (bytes >= shared_from ? 2 : 1);
+    return kernel.call_ns + kHandshakeNs + kernel.byte_ns * copied;
+}
+
+// The longest message up to which the lane is quicker at each length, in steps of kLaneLimitStep. `byte_ns`: of the lane.
+// `shared_from`: the shortest message that both sides would copy. If the kernel denies copies, bounds.longest.
+constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::size_t shared_from,
+                                 const LaneBounds& bounds) noexcept {
+    const std::size_t longest = std::max(bounds.shortest, bounds.longest);
+    if (kernel.is_denied()) return longest;
+    for (std::size_t limit = bounds.shortest; limit < longest;) {
+        const std::size_t next = std::min(limit + kLaneLimitStep, longest);
+        if (lane_ns(byte_ns, next, bounds) > kernel_ns(kernel, next, shared_from)) return limit;
+        limit = next;
+    }
+    return longest;
+}
+
+// What a byte takes on its way into a ring: in the fastest of the first kMessages long messages, because the process may
+// be interrupted in the others. In the first lap nobody has read the memory yet, so that writing it is too cheap.
+class LanePace {
+public:
+    static constexpr int kMessages = 16;
+
+    explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
+
+    bool is_settled() const noexcept { return messages_ == kMessages; }
+    double byte_ns() const noexcept { return best_; }  // valid if is_settled()
+
+    // Before is_settled(). `ns`: that the copy of `bytes` bytes into the ring took.
+    void add(std::size_t bytes, std::uint64_t ns) noexcept {
+        if (to_skip_ > 0) {
+            to_skip_ -= std::min(to_skip_, bytes);
+            return;
+        }
+        best_ = std::min(best_, static_cast<double>(ns) / static_cast<double>(bytes));
+        ++messages_;
+    }
+
+private:
+    std::size_t to_skip_;
+    int messages_ = 0;
+    double best_ = std::numeric_limits<double>::infinity();
+};
+
+// What this process has found last, for reports and performance variables. 0: nothing yet.
+struct LaneFindings {
+    std::atomic<std::uint64_t> limit{0};
+    std::atomic<std::uint64_t> unwaited_limit{0};
+    std::atomic<std::uint64_t> lane_rate{0};
+    std::atomic<std::uint64_t> kernel_rate{0};
+    std::atomic<std::uint64_t> kernel_call{0};
+};
+
+struct LaneVariable {
+    const char* name;
+    std::atomic<std::uint64_t> LaneFindings::*value;
+    const char* help;
+};
+inline constexpr LaneVariable kLaneVariables[] = {
+    {"lane_limit", &LaneFindings::limit,
+     "Longest message whose sender waits (MPI_Send) that is quicker through the lane than by a copy of the kernel, as "
+     "found for pml_coop_lane_max -1; in bytes. 0: nothing was measured."},
+    {"lane_unwaited_limit", &LaneFindings::unwaited_limit, "The same for messages whose sender does not wait."},
+    {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
+    {"kernel_copy_rate", &LaneFindings::kernel_rate,
+     "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies."},
+    {"kernel_copy_call", &LaneFindings::kernel_call,
+     "Measured: nanoseconds that a copy by the kernel takes before the first byte."},
+};
+static_assert(sizeof(LaneFindings) == sizeof kLaneVariables / sizeof *kLaneVariables * sizeof(std::uint64_t),
+              "each has a name");
+
+}  // namespace coop::node

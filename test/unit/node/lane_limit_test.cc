@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// node/lane_limit.h, node/kernel_copy.h: the length from which on the kernel's copy is quicker, for a table of costs; its
+// bounds; and which messages count for the pace of a ring.
+#include "coop/node/lane_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace coop::node {
+namespace {
+
+constexpr std::size_t kKiB = 1024, kNever = SIZE_MAX;
+constexpr LaneBounds kBounds{8 * kKiB, 96 * kKiB, 128 * kKiB};
+
+struct Case {
+    KernelCopy kernel;
+    double byte_ns;
+    std::size_t shared_from, limit;
+};
+
+TEST(LaneLimit, is_the_break_even_of_the_costs) {
+    const std::vector<Case> cases{
+        // A byte costs the kernel as much as the lane, or more: its call and the handshake decide.
+        {{2650, 0.044}, 0.052, kNever, 128 * kKiB},
+        {{500, 0.1}, 0.1, kNever, 96 * kKiB},
+        {{1000, 0.2}, 0.1, kNever, 128 * kKiB},
+        // 2600 ns / 0.06 ns = 43333 bytes; the lane has a part more to copy.
+        {{2100 + 0.14 * 8192, 0.08}, 0.14, kNever, 42 * kKiB},
+        {{300, 0.08}, 0.14, kNever, 8 * kKiB},
+        {{1, 0}, 0.14, kNever, 8 * kKiB},
+        // Both sides copy one half: the kernel is quicker as soon as they do.
+        {{2100 + 0.14 * 8192, 0.08}, 0.14, 32 * kKiB, 31 * kKiB},
+        {{2650, 0.044}, 0.052, 32 * kKiB, 88 * kKiB},
+        // A message that exceeds one packet needs a handshake, too.
+        {{3000, 0.05}, 0.077, kNever, 96 * kKiB},
+        {{3000, 0.05}, 0.05, kNever, 128 * kKiB},
+    };
+    for (const Case& c : cases)
+        EXPECT_EQ(lane_limit(c.kernel, c.byte_ns, c.shared_from, kBounds), c.limit)
+            << c.kernel.call_ns << ' ' << c.kernel.byte_ns << ' ' << c.byte_ns << ' ' << c.shared_from;
+}
+
+TEST(LaneLimit, stays_within_its_bounds) {
+    const KernelCopy quick{1, 0}, slow{1e9, 1};
+    for (const LaneBounds bounds : {kBounds, LaneBounds{64, 6000, 8000}, LaneBounds{6000, 6000, 8192}}) {
+        EXPECT_EQ(lane_limit(quick, 1, 0, bounds), bounds.shortest);
+        EXPECT_EQ(lane_limit(slow, 0.01, 0, bounds), bounds.longest);
+    }
+    // A ring that carries less than what always uses the lane.
+    EXPECT_EQ(lane_limit(slow, 0.01, 0, {8192, 6000, 8000}), 8192u);
+}
+
+TEST(LaneLimit, is_all_that_the_ring_carries_where_the_kernel_denies_copies) {
+    EXPECT_EQ(lane_limit({}, 100, 0, kBounds), kBounds.longest);
+}
+
+TEST(LaneLimit, grows_with_the_cost_of_the_kernel_and_falls_with_that_of_the_lane) {
+    for (const std::size_t shared_from : {std::size_t{0}, 32 * kKiB, 100 * kKiB, kNever}) {
+        std::size_t last = 0;
+        for (double call = 100; call < 20000; call *= 1.1) {
+            const std::size_t now = lane_limit({call, 0.05}, 0.11, shared_from, kBounds);
+            EXPECT_GE(now, last);
+            last = now;
+        }
+        EXPECT_EQ(last, kBounds.longest);
+        last = 0;
+        for (double byte = 0.001; byte < 1; byte *= 1.1) {
+            const std::size_t now = lane_limit({1000, byte}, 0.11, shared_from, kBounds);
+            EXPECT_GE(now, last);
+            last = now;
+        }
+        EXPECT_EQ(last, kBounds.longest);
+        last = SIZE_MAX;
+        for (double byte = 0.001; byte < 1; byte *= 1.1) {
+            const std::size_t now = lane_limit({1000, 0.05}, byte, shared_from, kBounds);
+            EXPECT_LE(now, last);
+            last = now;
+        }
+        EXPECT_EQ(last, kBounds.shortest);
+    }
+}
+
+TEST(LanePace, leaves_out_the_first_lap_and_takes_the_fastest_message) {
+    LanePace pace(100'000);
+    pace.add(60'000, 1);
+    pace.add(60'000, 1);
+    for (int i = 1; i <= LanePace::kMessages; ++i) {
+        EXPECT_FALSE(pace.is_settled());
+        pace.add(10'000, i == 5 ? 1000 : 5000);
+    }
+    EXPECT_TRUE(pace.is_settled());
+    EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.1);
+}
+
+TEST(KernelCopy, costs_a_system_call_and_less_than_a_millisecond) {
+    const KernelCopy cost = measure_kernel_copy();
+    if (cost.is_denied()) GTEST_SKIP() << "the kernel denies copies here";
+    EXPECT_GE(cost.call_ns, 1);
+    EXPECT_LT(cost.call_ns, 1e6);
+    EXPECT_GE(cost.byte_ns, 0);
+    EXPECT_LT(cost.byte_ns, 100);
+}
+
+}  // namespace
+}  // namespace coop::node
