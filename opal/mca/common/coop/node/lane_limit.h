@@ -3,7 +3,7 @@
 // Up to which length a message is quicker through the lane than by a copy of the kernel, computed from what was measured.
 //
 //     lane(n)    =  byte_ns * (n + one part)                         both sides copy at once; the last part is still read
-//                   + handshake, if n exceeds one packet
+//                   + handshake + fragment * n / part              if n exceeds one packet
 //     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
 //                   byte_ns * n / 2                                  from shared_from on: both sides copy one half
 //
@@ -14,18 +14,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "coop/node/kernel_copy.h"
 #include "coop/node/lane_parts.h"
 
 namespace coop::node {
 
-// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol.
-constexpr double kHandshakeNs = 500;
+// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol. And what a
+// fragment takes besides its copy. Both are estimates.
+constexpr double kHandshakeNs = 1000, kFragmentNs = 150;
 constexpr std::size_t kLaneLimitStep = 1024;
 
 struct LaneBounds {
@@ -36,7 +37,8 @@ struct LaneBounds {
 
 constexpr double lane_ns(double byte_ns, std::size_t bytes, const LaneBounds& bounds) noexcept {
     const double copied = static_cast<double>(bytes + std::min<std::size_t>(bytes, kLanePart));
-    return byte_ns * copied + (bytes > bounds.packet ? kHandshakeNs : 0);
+    if (bytes <= bounds.packet) return byte_ns * copied;
+    return byte_ns * copied + kHandshakeNs + kFragmentNs * static_cast<double>(bytes) / kLanePart;
 }
 
 constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from) noexcept {
@@ -58,16 +60,21 @@ constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::
     return longest;
 }
 
-// What a byte takes on its way into a ring: in the fastest of the first kMessages long messages, because the process may
-// be interrupted in the others. In the first lap nobody has read the memory yet, so that writing it is too cheap.
+// What a byte takes on its way into a ring: the median of the first kMessages long messages. In the first lap nobody has
+// read the memory yet, so that writing it is too cheap.
 class LanePace {
 public:
-    static constexpr int kMessages = 16;
+    static constexpr std::size_t kMessages = 15;
 
     explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
 
     bool is_settled() const noexcept { return messages_ == kMessages; }
-    double byte_ns() const noexcept { return best_; }  // valid if is_settled()
+    // After is_settled().
+    double byte_ns() const noexcept {
+        auto sorted = each_;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted[kMessages / 2];
+    }
 
     // Before is_settled(). `ns`: that the copy of `bytes` bytes into the ring took.
     void add(std::size_t bytes, std::uint64_t ns) noexcept {
@@ -75,14 +82,13 @@ public:
             to_skip_ -= std::min(to_skip_, bytes);
             return;
         }
-        best_ = std::min(best_, static_cast<double>(ns) / static_cast<double>(bytes));
-        ++messages_;
+        each_[messages_++] = static_cast<double>(ns) / static_cast<double>(bytes);
     }
 
 private:
     std::size_t to_skip_;
-    int messages_ = 0;
-    double best_ = std::numeric_limits<double>::infinity();
+    std::size_t messages_ = 0;
+    std::array<double, kMessages> each_{};
 };
 
 // What this process has found last, for reports and performance variables. 0: nothing yet.
