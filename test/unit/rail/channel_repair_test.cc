@@ -187,6 +187,7 @@ TEST_F(InOrderTest, one_that_has_completed_after_the_failure_is_not_repeated) {
     FakeWork& later = start();
     channel.on_completed(put, 1);
     EXPECT_EQ(on(1), list({&later}));
+    complete(1);
     EXPECT_EQ(channel.displaced(), 0u);
 }
 
@@ -236,6 +237,17 @@ TEST_F(InOrderTest, a_second_failure_keeps_the_order) {
     EXPECT_TRUE(on(0).empty()) << "the second rail may still execute some";
     repeat(1);
     EXPECT_EQ(on(0), list({&put, &get, &later, &last}));
+}
+
+// Its rail was lost before it was started. What is behind it must not go first.
+TEST_F(InOrderTest, one_that_finds_no_rail_is_displaced) {
+    channel.reach_atomics[1] = false;
+    fail_rail(0);
+    start();
+    EXPECT_EQ(channel.displaced(), 1u);
+    come_back(0);
+    complete(0);
+    EXPECT_EQ(channel.displaced(), 0u);
 }
 
 // Reads wait for tokens there, of which the rail has two.

@@ -48,13 +48,15 @@ bool atomics_wait(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     return (rail != nullptr && has_waiting(*rail)) || wait_after_failure(channel);
 }
 
-// All are on one queue pair, in order, also after the failure of a rail (rail/in_order.h).
+// All are on one queue pair, in order, also after the failure of a rail (rail/in_order.h). Not while they wait for a rail: a put
+// that need not be beside atomic operations should take another one then.
 bool atomics_keep_order(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     Module& m = Module::of(btl);
     Guard guard(m);
     if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
     const Channel& channel = *endpoint->channel;
-    return channel.state == ChannelState::kConnected && channel.atomic_rail.has_value();
+    if (channel.state != ChannelState::kConnected || !channel.atomic_rail) return false;
+    return !channel.repairs || (!channel.in_order.has_waiting() && channel.reaches_atomic_hca());
 }
 
 }  // namespace coop::ib

@@ -108,6 +108,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     void on_refused(Rail& rail, Work& work, int error);    // failure.cc
     // failover.cc
     std::optional<sched::RailIndex> rail_for(Work& work);
+    bool reaches_atomic_hca() const noexcept;  // whether a rail does that is up
     std::optional<sched::RailIndex> rail_in_order(const Work& work, std::optional<sched::RailIndex> taken);
 
     Module& module;

@@ -311,11 +311,17 @@ bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, 
            (m.sweeps == 0 && m.emptied_ns > channel.rails[number].closed_ns);
 }
 
+// Whether requests wait for a rail that there is not. Those in order also wait while others leave a rail, for which the peer
+// may take any time.
+bool lacks_rail(const Channel& channel) {
+    return !channel.parked.empty() || (channel.in_order.has_waiting() && !channel.reaches_atomic_hca());
+}
+
 // Without a rail. Some requests need one to the HCA of the peer that executes atomic operations.
 void end_if_partitioned(Channel& channel, std::uint64_t now) {
     const std::int64_t given = channel.module.given.partition_timeout;
     const auto limit = static_cast<std::uint64_t>(given) * 1'000'000'000u;
-    if (channel.parked.empty() && !channel.in_order.has_waiting()) channel.parked_ns = 0;
+    if (!lacks_rail(channel)) channel.parked_ns = 0;
     else if (channel.parked_ns == 0) channel.parked_ns = now;
     const std::uint64_t since = channel.partition_ns != 0 ? channel.partition_ns : channel.parked_ns;
     // The last rail may have failed after `now`: then no time is over.
@@ -355,7 +361,8 @@ void look_around(Module& m, std::uint64_t now) {
         if (!endpoint->channel || !endpoint->channel->repairs || endpoint->channel->state != ChannelState::kConnected)
             continue;
         Channel& channel = *endpoint->channel;
-        look_for_mute_rails(channel, now);
+        // Inside of another sweep, completions may have been taken that nobody has handled yet.
+        if (m.sweeps == 0) look_for_mute_rails(channel, now);
         if (!holds(Rule::kUnopened)) continue;
         for (const RailRepair& each : channel.repair)
             if (!rests(each.life, now)) watch(channel);
@@ -372,13 +379,23 @@ std::optional<sched::RailIndex> Channel::rail_for(Work& work) {
     return rail;
 }
 
-// That of atomic operations, otherwise another one to the same HCA.
+bool Channel::reaches_atomic_hca() const noexcept {
+    for (const Rail& rail : rails)
+        if (rail.remote_hca == endpoint.atomic_hca) return true;
+    return false;
+}
+
+// That of atomic operations, otherwise another one to the same HCA. One that has just come back is the last choice.
 std::optional<sched::RailIndex> Channel::rail_in_order(const Work& work, std::optional<sched::RailIndex> taken) {
+    const auto is_suspect = [&](sched::RailIndex number) {
+        return scheduler->rails()[number].state == sched::RailState::kSuspect;
+    };
+    const auto rank = [&](sched::RailIndex number) { return 2 * is_suspect(number) + (number != *atomic_rail); };
     std::optional<sched::RailIndex> chosen;
     for (const Rail& rail : rails) {
         const sched::RailIndex number = rail.number();
         if (taken ? number != *taken : rail.remote_hca != endpoint.atomic_hca) continue;
-        if (!chosen || number == *atomic_rail) chosen = number;
+        if (!chosen || rank(number) < rank(*chosen)) chosen = number;
     }
     if (chosen && work.kind == WorkKind::kPut) writes.on_write(*chosen);
     return chosen;

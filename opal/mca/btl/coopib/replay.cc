@@ -17,9 +17,9 @@ namespace coop::ib {
 namespace {
 
 // A message behind stripes follows them, and tells what has become of them. If it has arrived, the peer may have changed
-// what a read behind which it is fenced would find. A read that keeps its order waits for the writes before it.
-bool is_safe(const Channel& channel, Work& work) {
-    if (work.follows || (work.in_order && work.kind != WorkKind::kAtomic)) return false;
+// what a read behind which it is fenced would find. A read that keeps its order waits for the writes beside it.
+bool is_safe(const Channel& channel, Work& work, bool writes_in_order) {
+    if (work.follows || (work.in_order && writes_in_order && work.kind != WorkKind::kAtomic)) return false;
     switch (work.kind) {
     case WorkKind::kGet: return !static_cast<StripeWork&>(work).op->has_riders;
     case WorkKind::kSend: return Fragment::of(work).ring_address == 0;
@@ -29,6 +29,12 @@ bool is_safe(const Channel& channel, Work& work) {
     case WorkKind::kPut:
     case WorkKind::kMark: break;
     }
+    return false;
+}
+
+bool has_writes_in_order(Rail& rail) {
+    for (Work* work = rail.posted.front(); work != nullptr; work = rail.posted.next(work))
+        if (work->in_order && work->kind == WorkKind::kPut) return true;
     return false;
 }
 
@@ -94,8 +100,9 @@ void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
         end_stripes_before(channel, channel.rails[number], *repair.arrived);
     for_both(channel, number, [&](Rail& rail) {
         end_those_that_have_arrived(channel, rail, all);
+        const bool writes_in_order = has_writes_in_order(rail);
         channel.resubmit_posted(rail, [&](Work& work) {
-            if (!all && !is_safe(channel, work)) return false;
+            if (!all && !is_safe(channel, work, writes_in_order)) return false;
             if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
             ++repair.repeated;
             repair.repeated_bytes += work.bytes;

@@ -121,6 +121,7 @@ public:
         in_order.start(work);
         in_order.wait(work);
         go_on_in_order();
+        if (in_order.back() == &work) displace(work);  // it will take another rail than the caller may think
     }
 
     bool can_read() const noexcept {

@@ -38,6 +38,7 @@ public:
 
     // The request that has waited for the longest time; null: none waits.
     Work* front() noexcept { return waiting_.front(); }
+    Work* back() noexcept { return waiting_.back(); }  // the one that was started last
 
     // A request that has waited is on this rail now, posted or not. Precondition: rail() is this rail, or nothing.
     void enter(Work& work, sched::RailIndex rail) noexcept {
