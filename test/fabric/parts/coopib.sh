@@ -189,10 +189,21 @@ flood_job() {
         --mca mpi_yield_when_idle 1 "${extra[@]}" "$flood" "$@"
 }
 
+# The same, whose receiver has to copy early messages in one of several jobs: how far one rail gets ahead of the other depends on the machine.
+flood_that_copies() {
+    local _
+    for _ in 1 2 3 4 5 6; do
+        flood_job "$@" >"$log.job" 2>&1 || { cat "$log.job"; return 1; }
+        cat "$log.job"
+        grep -q '^[1-9][0-9]* early messages were copied' "$log.job" && return 0
+    done
+    return 1
+}
+
 coopib_receives() {
     local pml no_rings=(--mca btl_coopib_ring_threshold 0)
     for pml in ob1 coop; do
-        check "site_02.early_messages_leave_room_for_the_first.two_rails_of_one_queue.$pml" flood_job "$pml" 2 --hosts 2 --lmc 1 -- "${no_rings[@]}" -- 20000 2000 1 early
+        check "site_02.early_messages_leave_room_for_the_first.two_rails_of_one_queue.$pml" flood_that_copies "$pml" 2 --hosts 2 --lmc 1 -- "${no_rings[@]}" -- 20000 2000 1
         check "site_02.early_messages_leave_room_for_the_first.two_hcas.$pml" flood_job "$pml" 4 --hosts 4 --hcas 2 -- "${no_rings[@]}" -- 5000 2000 1
         check "site_02.early_messages_leave_room_for_the_first.many_senders_with_rings.$pml" flood_job "$pml" 19 --hosts 3 --hcas 2 -- -- 500 2000 1
         check "site_02.early_messages_leave_room_for_the_first.few_receives.$pml" flood_job "$pml" 2 --hosts 2 --hcas 2 --lmc 1 -- "${no_rings[@]}" --mca btl_coopib_receives 16 -- 5000 2000 0
