@@ -62,14 +62,13 @@ queues_that_do_not_grow_serve() { # [MPIRUN ARGUMENT…]
         sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2" --messages 100 --seed 5' sh "$results/bin-mpi/no_resize.so" "$storm"
 }
 
-# events_of_a_job COMMAND [MPIRUN ARGUMENT…]: runs the shell command on the subnet of a job with two HCAs per host, in which one rank waits
-# for the other. Writes the job's output to $log.job and returns its status.
+# events_of_a_job COMMAND: runs the shell command on the subnet of a job with two HCAs per host, in which one rank waits for the other.
+# Writes the job's output to $log.job and returns its status.
 events_of_a_job() {
     # shellcheck disable=SC2016 # expanded by that shell
-    limit=60 on_subnet --hosts 2 --hcas 2 -- sh -c 'command=$1 output=$2; shift 2
-        "$@" >"$output" 2>&1 & job=$!; until grep -q "^started" "$output"; do sleep 0.1; done; eval "$command"; wait $job' \
-        sh "$1" "$log.job" mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 "${@:2}" \
-        "$results/bin-mpi/idle_thread" 0 3
+    limit=60 on_subnet --hosts 2 --hcas 2 -- sh -c 'mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 \
+        "$2" 0 3 >"$3" 2>&1 & job=$!; until grep -q "^started" "$3"; do sleep 0.1; done; eval "$1"; wait $job' \
+        sh "$1" "$results/bin-mpi/idle_thread" "$log.job"
 }
 
 port_that_goes_down_and_up_is_reported() {
@@ -81,7 +80,7 @@ port_that_goes_down_and_up_is_reported() {
 
 hca_that_fails_ends_the_job() {
     local status=0
-    events_of_a_job "$COOP_FABRIC_TOOL hca h0/coop1 down" --mca btl_coopib_failover 0 || status=$?
+    events_of_a_job "$COOP_FABRIC_TOOL hca h0/coop1 down" || status=$?
     cat "$log.job"
     echo "status $status"
     [ $status != 0 ] && [ $status != 124 ] && grep -q '^An HCA that btl/coopib uses has failed' "$log.job" && grep -qx '  HCA:   coop1' "$log.job"

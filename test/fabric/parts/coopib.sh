@@ -611,7 +611,7 @@ memory_of_a_peer() { # MOST_KIB [OPTION of the subnet…]
 }
 
 coopib_memory() {
-    check memory.of_a_peer.one_rail memory_of_a_peer 29
+    check memory.of_a_peer.one_rail memory_of_a_peer 28
     check memory.of_a_peer.four_rails memory_of_a_peer 76 --hcas 2 --lmc 1
 }
 
