@@ -67,8 +67,10 @@ static void start(struct bench* b) {
     const size_t lines = (sizeof(struct lane) + b->options.max_bytes + kLineBytes - 1) / kLineBytes;
     mapped_bytes = 2 * lines * kLineBytes;
     mapped = share(b, mapped_bytes);
-    out = (struct lane*)(mapped + (b->rank == 0 ? 0 : lines * kLineBytes));
-    in = (struct lane*)(mapped + (b->rank == 0 ? lines * kLineBytes : 0));
+    void* const first = mapped;
+    void* const second = mapped + lines * kLineBytes;
+    out = b->rank == 0 ? first : second;
+    in = b->rank == 0 ? second : first;
     memset(out, 0, lines * kLineBytes); /* take the page faults now */
     MPI_Barrier(MPI_COMM_WORLD);
 }
