@@ -65,8 +65,8 @@ allgather_buffers() {
         check "buffers.hosts_$hosts" gathers coopib coop $hosts --hcas 2 -- "${row[@]}" "${few[@]}" buffers
     done
     check buffers.by_bruck gathers coopib ob1 4 -- "${row[@]}" --mca coll_rdmaag_algorithm bruck "${few[@]}" buffers
-    check buffers.of_unequal_length gathers coopib coop 4 --hcas 2 -- "${row[@]}" "$data" puts registers buffers --only blocks_of_unequal_length
-    check buffers.nosrq gathers coopib ob1 4 --profile nosrq -- "${row[@]}" "${few[@]}" buffers
+    rarely check buffers.of_unequal_length gathers coopib coop 4 --hcas 2 -- "${row[@]}" "$data" puts registers buffers --only blocks_of_unequal_length
+    rarely check buffers.nosrq gathers coopib ob1 4 --profile nosrq -- "${row[@]}" "${few[@]}" buffers
     check buffers.of_calls_back_to_back gathers coopib coop 4 -- "${row[@]}" "$programs/allgather_together" puts buffers --only calls_back_to_back
     check buffers.one_rank_late gathers coopib ob1 4 -- "${row[@]}" "$programs/allgather_together" buffers --only calls_in_a_row_with_one_rank_late
     check buffers.come_and_go gathers coopib coop 3 -- "${row[@]}" "$programs/allgather_together" buffers --only communicators_come_and_go_without_a_trace
@@ -74,11 +74,11 @@ allgather_buffers() {
     check buffers.losses despite_losses coop "${row[@]}"
 
     short=32768 check buffers.beyond_packets gathers coopib coop 5 -- "${row[@]}" "${few[@]}" buffers beyond_packets
-    short=65536 check buffers.beyond_packets.unequal_length gathers coopib ob1 4 --hcas 2 -- "${row[@]}" "$data" puts registers --only blocks_of_unequal_length
+    short=65536 rarely check buffers.beyond_packets.unequal_length gathers coopib ob1 4 --hcas 2 -- "${row[@]}" "$data" puts registers --only blocks_of_unequal_length
     short=32768 check buffers.beyond_packets.nonblocking gathers coopib coop 3 -- "${row[@]}" "$programs/allgather_nonblocking"
     short=32768 check buffers.beyond_packets.not_if_one_rank_has_none gathers coopib coop 4 -- "${of_one_rank[@]}" memory_max 0 "${few[@]}"
     short=32768 check buffers.beyond_packets.not_with_a_low_put_limit gathers coopib coop 4 -- "${row[@]}" --mca btl_coopib_put_limit 16384 "${few[@]}"
-    short=32768 check buffers.beyond_packets.faults gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_fault put:2,put_busy:3 "$data" --only blocks_of_every_size
+    short=32768 rarely check buffers.beyond_packets.faults gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_fault put:2,put_busy:3 "$data" --only blocks_of_every_size
     check buffers.auto gathers coopib coop 5 -- "${few[@]}" buffers_auto
     check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers because=not_in_order
     check buffers.not_of_openib gathers openib ob1 2 -- "${openib[@]}" "${row[@]}" "${few[@]}" no_buffers because=not_in_order
@@ -124,19 +124,19 @@ part_allgather() {
     sizes two_hosts.coop coopib coop 2 --
     sizes four_hosts.two_hcas.ob1 coopib ob1 4 --hcas 2 --
     sizes eight_hosts.two_hcas.coop coopib coop 8 --hcas 2 --
-    sizes eight_hosts.ob1 coopib ob1 8 --
+    rarely sizes eight_hosts.ob1 coopib ob1 8 --
     sizes openib.two_hosts openib ob1 2 -- "${openib[@]}"
-    sizes openib.four_hosts.two_hcas openib ob1 4 --hcas 2 -- "${openib[@]}"
+    rarely sizes openib.four_hosts.two_hcas openib ob1 4 --hcas 2 -- "${openib[@]}"
     for algorithm in bruck ring neighbour; do
         sizes "by_$algorithm" coopib coop 4 --hcas 2 -- --mca coll_rdmaag_algorithm $algorithm
     done
     for profile in unordered nosrq; do
         sizes "$profile" coopib coop 4 --hcas 2 --profile $profile --
     done
-    sizes roce coopib ob1 4 --hcas 2 --link-layer roce --
-    sizes unequal coopib coop 4 --hcas 3 --rate 250MB/s,100MB/s,50MB/s --
+    rarely sizes roce coopib ob1 4 --hcas 2 --link-layer roce --
+    rarely sizes unequal coopib coop 4 --hcas 3 --rate 250MB/s,100MB/s,50MB/s --
     check losses.coop despite_losses coop
-    check losses.ob1 despite_losses ob1
+    rarely check losses.ob1 despite_losses ob1
     for fault in register:1 put:1; do
         check "faults.$fault" gathers coopib coop 3 -- --mca coll_rdmaag_fault $fault "$data" packets --only blocks_of_every_size
     done
@@ -150,28 +150,28 @@ part_allgather() {
     check hierarchy.shuffled by_hierarchy 2 7 slot "$data" node shuffled --only blocks_in_place
     check hierarchy.ring_by_node.traffic ring_by_node_halves_the_traffic
     check hierarchy.ring_by_node by_hierarchy 2 8 node --mca coll_rdmaag_algorithm ring "$data" --only blocks_of_unequal_length
-    check hierarchy.ring_shuffled by_hierarchy 3 7 slot --mca coll_rdmaag_algorithm ring "$data" shuffled --only blocks_in_place
+    rarely check hierarchy.ring_shuffled by_hierarchy 3 7 slot --mca coll_rdmaag_algorithm ring "$data" shuffled --only blocks_in_place
     tune=5 check tuning gathers coopib coop 4 --hcas 2 -- "$programs/allgather_tuning"
-    tune=5 check tuning.four_rails gathers coopib coop 3 --hcas 4 -- "$programs/allgather_tuning"
+    tune=5 rarely check tuning.four_rails gathers coopib coop 3 --hcas 4 -- "$programs/allgather_tuning"
     tune=3 check soak gathers coopib coop 4 --hcas 2 -- "$programs/allgather_soak"
-    tune=3 short=32768 check soak.with_interrupts gathers coopib coop 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_soak" seed=4 calls=500
+    tune=3 short=32768 rarely check soak.with_interrupts gathers coopib coop 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_soak" seed=4 calls=500
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"
-    check nonblocking.ob1 gathers coopib ob1 3 -- "$programs/allgather_nonblocking"
-    check nonblocking.openib gathers openib ob1 3 -- "${openib[@]}" "$programs/allgather_nonblocking"
+    rarely check nonblocking.ob1 gathers coopib ob1 3 -- "$programs/allgather_nonblocking"
+    rarely check nonblocking.openib gathers openib ob1 3 -- "${openib[@]}" "$programs/allgather_nonblocking"
     check nonblocking.with_interrupts gathers coopib coop 3 -- --mca pml_coop_async interrupt "$programs/allgather_nonblocking"
     for fault in register:1 put:1 put:3,put_busy:2,busy:3,alloc:2,sendi:3; do
         check "nonblocking.faults.$fault" gathers coopib coop 3 -- --mca coll_rdmaag_fault "$fault" "$programs/allgather_nonblocking"
-        check "nonblocking.faults.of_one_rank.$fault" gathers coopib ob1 3 -- "${of_one_rank[@]}" fault "$fault" "$programs/allgather_nonblocking"
+        rarely check "nonblocking.faults.of_one_rank.$fault" gathers coopib ob1 3 -- "${of_one_rank[@]}" fault "$fault" "$programs/allgather_nonblocking"
     done
     for algorithm in auto ring; do
         check "overlap.by_$algorithm" overlaps 4 -- --mca pml_coop_async interrupt --mca coll_rdmaag_algorithm $algorithm "$programs/allgather_overlap"
     done
-    check nonblocking.with_interrupts.funneled gathers coopib coop 3 -- --mca pml_coop_async interrupt "$programs/allgather_nonblocking" --funneled
-    check overlap.serialized overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --serialized
+    rarely check nonblocking.with_interrupts.funneled gathers coopib coop 3 -- --mca pml_coop_async interrupt "$programs/allgather_nonblocking" --funneled
+    rarely check overlap.serialized overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --serialized
     check overlap.multiple overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --multiple
     check threads gathers coopib coop 2 --hcas 2 -- "$programs/allgather_threads"
     allgather_buffers
-    check threads.with_interrupts gathers coopib coop 2 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_threads"
+    rarely check threads.with_interrupts gathers coopib coop 2 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_threads"
 }

@@ -276,8 +276,8 @@ part_allgather() {
     [ "$long" = no ] || most=9
     gather_cases vader "$most" coop data puts
     [ "$long" = no ] || gather_cases tcp 7 ob1 data puts
-    gather_cases tcp 4 ob1 together puts
-    gather_cases tcp 3 ob1 threads
+    rarely gather_cases tcp 4 ob1 together puts
+    rarely gather_cases tcp 3 ob1 threads
     gather_cases tcp 5 ob1 nonblocking
     check_on_cluster allgather.cluster.nonblocking gathers cluster 6 coop "$bin/allgather_nonblocking"
     check allgather.notices_do_not_overtake_the_data gathers tcp 2 ob1 --mca btl_tcp_links 2 --mca btl_tcp_bandwidth_lo:0 100 \

@@ -31,7 +31,7 @@ bad_packet_is_diagnosed() { # SENDER LINE ARGUMENT…
 
 damaged() { # KIND HEADER-BYTES PROTOCOL
     local byte=0 step=1
-    [ "$long" = yes ] || step=$(($2 / 4 - 1))
+    [ "$long" = yes ] || step=$(($2 / 2 - 1))
     # The check word finds all of them, by the same code.
     everywhere || byte=$(($2 / 2)) step=$2
     for (( ; byte < $2; byte += step)); do
@@ -48,7 +48,7 @@ part_faults() {
     for ground in vader tcp; do
         faulty_storm refusals_of_all_kinds $ground busy:7,alloc:11,register:5,get:3,put:3 hybrid
         # tcp has neither get, nor sends at once, nor registration; the rest takes the same code over both.
-        [ $ground = vader ] || everywhere || continue
+        [ $ground = vader ] || [ "$long" = yes ] || continue
         faulty_storm put_is_never_there $ground put:1 rput 500
         faulty_storm put_is_often_busy $ground put_busy:2 rput 500
         faulty_storm busy_and_no_descriptor $ground busy:2,alloc:3 send

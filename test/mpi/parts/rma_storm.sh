@@ -45,6 +45,8 @@ rma_storm_everywhere() {
         if [ "$ground" = tcp ]; then export OMPI_MCA_osc_multirail_cma=0; else unset OMPI_MCA_osc_multirail_cma; fi
         for seed in "${seeds[@]}"; do
             for of_pml in "${pmls[@]}"; do
+                # By default one PML for each seed.
+                [ "$long" = yes ] || [ "$of_pml" = "${pmls[seed % ${#pmls[@]}]}" ] || continue
                 rma_storm "seed_${seed}_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed "$seed"
             done
         done

@@ -18,9 +18,10 @@ part_semantics() {
     for topic in $pairwise unexpected; do run_cases vader 2 "$topic"; done
     for topic in $grouped; do run_cases vader 3 "$topic"; done
     if everywhere; then
-        for topic in $pairwise; do run_cases tcp 2 "$topic"; done
-        for topic in $grouped; do run_cases tcp 3 "$topic"; done
-        run_cases tcp 2 dynamic
+        for topic in modes ordering truncation message_sizes datatypes; do run_cases tcp 2 "$topic"; done
+        run_cases tcp 3 threads
+        for topic in persistent probing cancel to_self completion sendrecv tags_and_assertions dynamic; do rarely run_cases tcp 2 "$topic"; done
+        for topic in intercomm communicators finalizing; do rarely run_cases tcp 3 "$topic"; done
     fi
     run_cases both 2 dynamic
     run_cases vader 2 ground 1 2
@@ -29,8 +30,9 @@ part_semantics() {
     cluster_possible || { report_skip cluster "$no_cluster" 118; return; }
     run_cases cluster 6 ground 3 2
     check cluster.vader_inside_a_host_and_tcp_between transports_are_right
-    for topic in intercomm threads finalizing dynamic; do run_cases cluster 6 "$topic"; done
-    ! everywhere || for topic in communicators unexpected $pairwise; do run_cases cluster 6 "$topic"; done
+    for topic in intercomm threads dynamic; do run_cases cluster 6 "$topic"; done
+    ! everywhere || for topic in ordering unexpected; do run_cases cluster 6 "$topic"; done
+    ! everywhere || for topic in finalizing communicators ${pairwise/ordering/}; do rarely run_cases cluster 6 "$topic"; done
 }
 
 # lifetimes CASE [MPIRUN-ARGUMENT…]: with several threads, some of them delayed.

@@ -39,7 +39,7 @@ part_storm() {
     done
     storm storm.five_ranks_with_more_threads_than_cores vader 5 2000 -- --seed 5 --threads 4 --max-size 100000
     if [ "$pml" = coop ]; then
-        everywhere || grounds=(vader)
+        [ "$long" = yes ] || grounds=(vader)
         for ground in "${grounds[@]}"; do
             for protocol in rget rput send; do
                 [ "$protocol $ground" != "rget tcp" ] || continue # tcp has no get: rput
