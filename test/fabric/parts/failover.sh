@@ -7,7 +7,10 @@ prepare_failover() {
     mkdir -p "$results/bin-mpi"
     failover=$results/bin-mpi/failover
     # Two runs may go on at the same time: one must not see the other's program half written.
-    mpicc -O1 -Wall -Wextra -Werror -o "$failover.$$" "$here/programs/failover.c" && mv -f "$failover.$$" "$failover" || return 1
+    local program
+    for program in failover leaving; do
+        mpicc -O1 -Wall -Wextra -Werror -o "$failover.$$" "$here/programs/$program.c" && mv -f "$failover.$$" "${failover%/*}/$program" || return 1
+    done
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -76,6 +79,38 @@ repetitions_are_dropped() { # PML
         awk '/arrived twice and dropped/ { split($0, w, /[:;]/); n += w[2] } END { print n " dropped"; exit !(n > 0) }' "$log.job" && return
     done
     return 1
+}
+
+# A process that starts another one, and outlives it, finds no rail lost.
+outlives() {
+    limit=60 on_subnet --hosts 2 --hcas 2 -- mpirun -np 1 --oversubscribe --mca btl coopib,self --mca btl_coopib_failover 1 \
+        --mca btl_coopib_partition_timeout 1 --mca mpi_yield_when_idle 1 --mca pml_coop_lane 0 "$@" "${failover%/*}/leaving" 4 >"$log.job" 2>&1 ||
+        { cat "$log.job" && return 1; }
+    cat "$log.job"
+    grep -q '^leaving: all right' "$log.job" && ! grep -q ' is lost: ' "$log.job"
+}
+needs_the_goodbye() { # PML
+    ! outlives --mca pml "$1" -x COOP_TEST_FAILOVER_WITHOUT=left && grep -q ' is lost: ' "$log.job"
+}
+
+# The other process waits for longer than btl_coopib_partition_timeout.
+computes() {
+    survives 'for i in 1 2; do sleep 0.5; f port h0/coop0/1 down; f port h0/coop1/1 down; sleep 0.5; f port h0/coop0/1 up; f port h0/coop1/1 up
+        sleep 4; done' --hosts 2 --hcas 2 -- --mca btl_coopib_partition_timeout 2 "$@" -- compute 4.5 262144
+}
+needs_the_answer() { # PML
+    ! computes --mca pml "$1" -x COOP_TEST_FAILOVER_WITHOUT=busy && grep -q '^No rail between two processes has worked for too long' "$log.job"
+}
+
+# Processes that do not call MPI.
+failover_of_the_absent() {
+    local pml
+    for pml in ob1 coop; do
+        check "a_process_leaves.$pml" outlives --mca pml "$pml"
+        check "a_process_leaves_without_a_word.$pml" needs_the_goodbye "$pml"
+        check "a_process_computes.$pml" computes --mca pml "$pml"
+        check "a_process_computes_without_an_answer.$pml" needs_the_answer "$pml"
+    done
 }
 
 failover_of_kinds() {
@@ -178,4 +213,5 @@ part_failover() {
     failover_of_kinds
     failover_of_windows
     failover_of_faults
+    failover_of_the_absent
 }

@@ -15,6 +15,8 @@
  *       put, get, fence: rank 0 writes into a window of rank 1, or reads from it; fence: both write, with fences
  *       epoch    rank 0 writes into a window of rank 1 in epochs of post, start, complete and wait
  *       add      both ranks add to a counter in the memory of rank 1
+ *       compute  two messages from rank 0 to 1; before the end of the first one rank 0 computes for SECONDS, before that of the
+ *                second one rank 1. The other rank waits
  * After it has checked messages of 'both' and 'epoch', a rank changes its memory, and no late write may change it back.
  * Rank 0 prints 'started', makes the file COOP_TEST_STARTED, if this is set, and prints at the end the bytes per second of each
  * tenth of a second. Exit code 1 on failure. */
@@ -289,6 +291,29 @@ static uint64_t additions(void) {
     return number;
 }
 
+/* A rank that computes does not call MPI. */
+static uint64_t computations(void) {
+    uint64_t number = 0;
+    uint64_t* const message = malloc(most);
+    for (; number < 2; ++number) {
+        MPI_Request request;
+        if (rank == 0) {
+            fill(message, most, number, 0);
+            MPI_Isend(message, (int)most, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &request);
+        } else if (number == 0) {
+            MPI_Irecv(message, (int)most, MPI_BYTE, 0, 7, MPI_COMM_WORLD, &request);
+        }
+        if (rank == (int)number) usleep((useconds_t)(seconds * 1e6));
+        if (rank == 1 && number == 1) MPI_Irecv(message, (int)most, MPI_BYTE, 0, 7, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 1) check("a message of a rank that computes", message, most, number);
+        count_bytes(most);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    free(message);
+    return number;
+}
+
 int main(int argc, char** argv) {
     int provided;
     if (argc > 2 && argv[2][0] == '/') file = argv[2];
@@ -323,6 +348,7 @@ int main(int argc, char** argv) {
     else if (strcmp(kind, "fence") == 0) number = fences();
     else if (strcmp(kind, "epoch") == 0) number = epochs();
     else if (strcmp(kind, "add") == 0) number = additions();
+    else if (strcmp(kind, "compute") == 0) number = computations();
     else MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {

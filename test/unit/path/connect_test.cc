@@ -238,6 +238,14 @@ TEST(Datagram, tells_what_has_arrived_over_a_rail_that_is_closed) {
     EXPECT_EQ(std::get<Datagram>(decode(encode(closed))), closed);
 }
 
+TEST(Connection, ignores_datagrams_about_something_else) {
+    for (const Kind kind : {Kind::kDown, Kind::kClosed, Kind::kBusy, Kind::kLeft}) {
+        Connection c = in_state(State::kReplied);
+        EXPECT_EQ(text(c.on_datagram(from_peer(kind), 0)), "") << name(kind);
+        EXPECT_EQ(c.state(), State::kReplied);
+    }
+}
+
 TEST(Connection, refusal_has_no_rails) { EXPECT_TRUE(in_state(State::kGivenUp).datagram(Kind::kReply).rails.empty()); }
 
 TEST(Connection, without_a_path_gives_up_at_once) {
@@ -471,8 +479,8 @@ TEST(Datagram, field_out_of_bounds_or_other_length_is_named) {
     d = from_peer(Kind::kReply);
     d.generation = 0;
     EXPECT_NE(wrong(encode(d)).find("generation"), std::string::npos);
-    d = from_peer(Kind{8});
-    EXPECT_NE(wrong(encode(d)).find("kind is 8"), std::string::npos);
+    d = from_peer(Kind{10});
+    EXPECT_NE(wrong(encode(d)).find("kind is 10"), std::string::npos);
     d = from_peer(Kind::kRequest);
     d.life = 2;
     EXPECT_NE(wrong(encode(d)).find("generation of the rail"), std::string::npos);
@@ -482,8 +490,9 @@ TEST(Datagram, field_out_of_bounds_or_other_length_is_named) {
     EXPECT_EQ(wrong(encode(d)), "");
     d.life = 0;
     EXPECT_NE(wrong(encode(d)).find("generation of the rail"), std::string::npos);
-    d = from_peer(Kind::kDown);
-    EXPECT_NE(wrong(encode(d)).find("rail is 255"), std::string::npos);
+    for (const Kind about_a_rail : {Kind::kDown, Kind::kClosed, Kind::kBusy})
+        EXPECT_NE(wrong(encode(from_peer(about_a_rail))).find("rail is 255"), std::string::npos);
+    EXPECT_EQ(wrong(encode(from_peer(Kind::kLeft))), "");
     d = from_peer(Kind::kRequest);
     d.address = PortAddress{kMaxPorts, 5, {}};
     EXPECT_NE(wrong(encode(d)).find("port with an address"), std::string::npos);

@@ -164,10 +164,12 @@ void on_news(Module& m, News& news) {
     case News::What::kLate:
         if (is_waited_for(*endpoint)) peer_is_late(endpoint->proc, m.given.connect_timeout);
         return;
+    case News::What::kLeft: return on_left(*endpoint);
     case News::What::kEvent:
     case News::What::kMoved:
     case News::What::kClosing:
-    case News::What::kAsked: return;
+    case News::What::kAsked:
+    case News::What::kBusy: return;
     }
 }
 

@@ -267,6 +267,7 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
         return;  // of another job, or damaged: the sender repeats it
     if (datagram->address && holds(Rule::kAddress))
         addresses_[datagram->sender][datagram->address->port] = *datagram->address;
+    if (datagram->kind == path::Kind::kLeft) return tell({.what = News::What::kLeft, .peer = datagram->sender});
     if (datagram->rail != path::kAllRails) return take_datagram_of_rail(*datagram);
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
@@ -275,13 +276,18 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
 // An attempt to connect a rail begins when the application wants it, also if the peer asks first: the application knows
 // whether the rail is closed.
 void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
-    if (path::is_about_closing(datagram.kind))
+    if (datagram.kind == path::Kind::kBusy)
+        return tell({.what = News::What::kBusy, .peer = datagram.sender, .rail = datagram.rail});
+    if (path::is_about_closing(datagram.kind)) {
+        if (datagram.wants_answer) say_busy(datagram);
         return tell(
             {.what = News::What::kClosing, .peer = datagram.sender, .rail = datagram.rail, .datagram = datagram});
+    }
     const auto found = attempts_.find({datagram.sender, datagram.rail});
     const bool known = found != attempts_.end() && found->second->life == datagram.life;
     if (datagram.kind == path::Kind::kRequest) {
         const auto asked = [&] {
+            say_busy(datagram);
             tell({.what = News::What::kAsked, .peer = datagram.sender, .rail = datagram.rail, .life = datagram.life});
         };
         if (!known) return asked();
@@ -294,6 +300,30 @@ void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
             return carry_out(*found->second, connection.on_failed(path::Reason::kRefused)), asked();
     }
     if (known) carry_out(*found->second, found->second->connection.on_datagram(datagram, now_ns()));
+}
+
+// The application answers when it calls MPI. Until then the peer must not take this process for a lost one.
+void Connections::say_busy(const path::Datagram& to) {
+    if (!holds(Rule::kBusy) || thread_.get_id() != std::this_thread::get_id()) return;  // the application is here
+    const auto known = links_.find(to.sender);
+    if (known == links_.end()) return;
+    const path::PortList& remote = known->second->remote;
+    path::Datagram datagram{path::Kind::kBusy, m_.id, to.sender, 0, 1, 0, {}, to.rail};
+    datagram.life = to.life;
+    static_cast<void>(connector_->send(remote.ports, encode(datagram), {busy_++, 0, 0}, ports_now(to.sender, remote)));
+}
+
+void Connections::say_goodbye(const std::vector<Endpoint*>& peers) {
+    constexpr path::Nanoseconds kLongest = 100'000'000;
+    const std::lock_guard guard(lock_);
+    for (const std::uint32_t attempt : {0u, 1u})  // over other ports the second time, if there are any
+        for (const Endpoint* const peer : peers)
+            static_cast<void>(connector_->send(peer->remote.ports,
+                                               encode(path::Datagram{path::Kind::kLeft, m_.id, peer->id, 0, 1}),
+                                               {attempt, 0, 0}, ports_now(peer->id, peer->remote)));
+    const path::Nanoseconds end = now_ns() + kLongest;
+    while (!connector_->has_sent() && now_ns() < end)
+        connector_->poll([](std::span<const std::byte>) {});
 }
 
 void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::uint8_t rail, std::uint32_t life,

@@ -56,6 +56,8 @@ struct News {
         kEvent,        // HCA `hca` has reported `event`
         kClosing,      // the peer has sent `datagram`: a rail is to be closed, or is
         kAsked,        // the peer wants to connect `rail` again
+        kBusy,         // the peer's application has not seen a datagram about `rail` yet
+        kLeft,         // the peer's process ends
         kMoved,        // a queue pair is on another path: `moved`
     };
     What what;
@@ -106,6 +108,8 @@ public:
     std::vector<std::unique_ptr<Rail>> abandon(std::uint64_t peer, std::uint8_t rail);
     // A datagram that cannot be sent is lost.
     void send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way);
+    // Tells these peers that this process ends, as well as datagrams can. Returns when they have left, or after 0.1 s.
+    void say_goodbye(const std::vector<Endpoint*>& peers);
     // The present address of a port of this process.
     path::PortAddress address_of(std::uint8_t own_port) const;
     // The rail is about to be destroyed: its places in the completion queue are free.
@@ -143,6 +147,7 @@ private:
     Link* find(std::uint64_t peer, const path::PortList* remote);
     void take_datagram(std::span<const std::byte> bytes);
     void take_datagram_of_rail(const path::Datagram& datagram);
+    void say_busy(const path::Datagram& to);
     void carry_out(Link& link, const path::Actions& actions);
     void carry_out(Link& link, const path::Action& action);
     void schedule(Link& link);
@@ -171,6 +176,7 @@ private:
     int wake_ = -1;                   // an eventfd
     std::vector<int> arrivals_;       // descriptors that become readable when a datagram arrives; -1: it has failed
     std::vector<int> event_sources_;  // the event descriptor of each HCA; -1: none, or it has failed
+    std::uint32_t busy_ = 0;          // answers so far; selects the ports of the next one
     std::atomic<std::uint32_t> polls_{0};
     std::atomic<bool> stopping_{false};
     std::thread thread_;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "coop/path/pairing.h"
+#include "coop/path/partition_clock.h"
 #include "coop/path/port.h"
 #include "coop/path/rail_life.h"
 #include "coop/path/silence.h"
@@ -123,7 +124,8 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     std::vector<RailRepair> repair;              // by rail number
     std::vector<std::unique_ptr<Rail>> retired;  // rails that were replaced; their queue pairs are in error
     std::uint64_t partition_ns = 0;              // since when no rail is usable; 0: one is
-    std::uint64_t parked_ns = 0;                 // since when requests wait for a certain rail; 0: none does
+    path::PartitionClock clock;                  // for how long requests have waited for a rail
+    bool left = false;                           // the peer's process has ended
     std::uint64_t partitions = 0;
     std::uint8_t timeout = 0;                      // of its queue pairs (queue_pairs.h)
     sched::Held<Fragment> held;                    // messages of the sequence that the peer has not acknowledged

@@ -317,15 +317,21 @@ bool lacks_rail(const Channel& channel) {
     return !channel.parked.empty() || (channel.in_order.has_waiting() && !channel.reaches_atomic_hca());
 }
 
-// Without a rail. Some requests need one to the HCA of the peer that executes atomic operations.
+// Whether something waits until a rail works. Without any rail, this includes messages that may be lost: both processes may wait
+// for answers.
+bool waits_for_rail(const Channel& channel) {
+    if (lacks_rail(channel)) return true;
+    if (channel.partition_ns == 0) return false;
+    const Endpoint& endpoint = channel.endpoint;
+    return !endpoint.waiting.empty() || !endpoint.waiting_ops.empty() || !channel.beyond.empty() ||
+           channel.displaced() != 0 || (!channel.left && channel.held.size() != 0);
+}
+
 void end_if_partitioned(Channel& channel, std::uint64_t now) {
     const std::int64_t given = channel.module.given.partition_timeout;
     const auto limit = static_cast<std::uint64_t>(given) * 1'000'000'000u;
-    if (!lacks_rail(channel)) channel.parked_ns = 0;
-    else if (channel.parked_ns == 0) channel.parked_ns = now;
-    const std::uint64_t since = channel.partition_ns != 0 ? channel.partition_ns : channel.parked_ns;
-    // The last rail may have failed after `now`: then no time is over.
-    if (since != 0 && limit != 0 && now > since + limit) partition_too_long(channel.endpoint, given);
+    channel.clock.look(waits_for_rail(channel), now);
+    if (limit != 0 && channel.clock.waited() > limit) partition_too_long(channel.endpoint, given);
 }
 
 // Whether nothing happens to the rail before the next look at all channels.
@@ -341,17 +347,20 @@ bool is_well(const Channel& channel, std::uint64_t now) {
                        [&](const RailRepair& each) { return rests(each.life, now); });
 }
 
+void unwatch(Channel& channel) {
+    channel.watched = false;
+    --channel.module.repairing;
+}
+
 void look_after(Module& m, Channel& channel, std::uint64_t now) {
+    if (channel.left && !waits_for_rail(channel)) return unwatch(channel);
     for (sched::RailIndex number = 0; number < channel.repair.size() && m.sweeps == 0; ++number)
         if (is_part(channel, number)) note_drained(channel, number);
     for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
         if (may_tick(m, channel, number, now)) happen(channel, number, LifeEvent::kTick);
     end_if_partitioned(channel, now);
     forget_retired(m, channel);
-    if (is_well(channel, now)) {
-        channel.watched = false;
-        --m.repairing;
-    }
+    if (is_well(channel, now)) unwatch(channel);
 }
 
 // Looks at all channels, some of which may have to be watched.
@@ -361,6 +370,7 @@ void look_around(Module& m, std::uint64_t now) {
         if (!endpoint->channel || !endpoint->channel->repairs || endpoint->channel->state != ChannelState::kConnected)
             continue;
         Channel& channel = *endpoint->channel;
+        if (channel.left) continue;
         // Inside of another sweep, completions may have been taken that nobody has handled yet.
         if (m.sweeps == 0) look_for_mute_rails(channel, now);
         if (!holds(Rule::kUnopened)) continue;
@@ -444,28 +454,48 @@ void on_drained(Channel& channel, Rail& rail) {
 }
 
 void on_port_down(Channel& channel, sched::RailIndex number, const char* why) {
+    if (channel.left) return;
     if (is_part(channel, number) && channel.repair[number].life.carries_data()) note_loss(channel, number, why);
     if (is_part(channel, number)) happen(channel, number, LifeEvent::kPortDown);
 }
 
 void on_port_active(Channel& channel, sched::RailIndex number) {
-    if (is_part(channel, number)) happen(channel, number, LifeEvent::kPortActive);
+    if (is_part(channel, number) && !channel.left) happen(channel, number, LifeEvent::kPortActive);
 }
 
 void on_repair_news(Module&, Endpoint& endpoint, News& news) {
     if (!endpoint.channel || endpoint.channel->state != ChannelState::kConnected) return;
     Channel& channel = *endpoint.channel;
     if (!is_part(channel, news.rail)) return;
+    if (channel.left) return retire(channel, std::move(news.rails));
     switch (news.what) {
     case News::What::kClosing: return on_closing(channel, news.datagram);
     case News::What::kAsked: return on_asked(channel, news.rail, news.life);
     case News::What::kEstablished: return on_reopened(channel, news);
     case News::What::kGivenUp: return on_attempt_failed(channel, news);
+    case News::What::kBusy: return channel.clock.hear();
+    case News::What::kLeft:
     case News::What::kQueuePairs:
     case News::What::kLate:
     case News::What::kMoved:
     case News::What::kEvent: return;
     }
+}
+
+void on_left(Endpoint& endpoint) {
+    if (!endpoint.survives || !endpoint.channel || endpoint.channel->state != ChannelState::kConnected) return;
+    Channel& channel = *endpoint.channel;
+    channel.left = true;
+    end_messages(channel);
+}
+
+void say_goodbye(Module& m) {
+    if (!m.connections || !holds(Rule::kLeft)) return;
+    std::vector<Endpoint*> peers;
+    for (const auto& [id, endpoint] : m.endpoints)
+        if (endpoint->survives && endpoint->channel && endpoint->channel->state == ChannelState::kConnected)
+            peers.push_back(endpoint.get());
+    if (!peers.empty()) m.connections->say_goodbye(peers);
 }
 
 void end_repetition(Channel& channel, Fragment& fragment) noexcept {

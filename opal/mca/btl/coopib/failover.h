@@ -18,7 +18,9 @@
 //                     the peer says that it has got the signal behind it: then it was executed
 //     atomic          never: nobody knows whether it was executed. The job ends
 //
-// Without a usable rail, requests wait (`parked`, and as before the first connection) for partition_timeout.
+// Without a usable rail, requests wait (`parked`, and as before the first connection) for partition_timeout, of which only
+// the time counts for which path/partition_clock.h counts it. A process that ends says so, and its peers repair nothing any
+// more.
 //
 // Old queue pairs stay in the error state for a while (Channel::retired), so that a late completion finds its rail.
 //
@@ -43,6 +45,10 @@ void on_port_down(Channel& channel, sched::RailIndex rail, const char* why);
 void on_port_active(Channel& channel, sched::RailIndex rail);
 // A datagram about a rail, or the result of an attempt to connect it again.
 void on_repair_news(Module& m, Endpoint& endpoint, News& news);
+// The peer's process has ended: its rails need no repair, and messages to it have arrived or are not wanted.
+void on_left(Endpoint& endpoint);
+// This process ends.
+void say_goodbye(Module& m);
 // A read behind writes has ended over one rail. Returns false if that was the last one, and it is complete.
 bool read_further(Channel& channel, StripeWork& read, std::uint64_t now);
 // A write that repeats an earlier one to the ring has ended.

@@ -304,8 +304,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 60,
      .min = 0,
      .max = 86400,
-     .help = "Time for which two processes without a working rail between them wait for one. Then the job ends. 0: for "
-             "ever. Only with failover.",
+     .help = "Time for which requests to a process wait for a working rail. Then the job ends. Only time in MPI "
+             "counts, and none while the other process computes. 0: for ever. Only with failover.",
      .level = 4},
     {.name = "failback_hold",
      .type = ParamType::kInt,

@@ -11,6 +11,7 @@
 #include "diagnose.h"
 #include "entry.h"
 #include "extension.h"
+#include "failover.h"
 #include "module.h"
 #include "registration.h"
 #include "report.h"
@@ -143,6 +144,7 @@ int finalize(mca_btl_base_module_t* btl) {
     Module& m = Module::of(btl);
     withdraw_extension(m);
     if (m.given.report > 0) print_report(m);
+    say_goodbye(m);
     // Queue pairs go before their completion and receive queues, and registrations before protection domains.
     m.connections.reset();
     m.endpoints.clear();

@@ -39,7 +39,14 @@ Rail* rail_of(const Module& m, const HcaUse& use, const Work& work, const ibv_wc
     return rail != nullptr && rail->qp.number() == wc.qp_num && &m.uses[rail->local_hca] == &use ? rail : nullptr;
 }
 
-bool was_executed(const Work& work, const ibv_wc& wc) {
+// A peer that has ended has got all messages that it wanted. Its queue pair does not acknowledge the last ones.
+bool is_settled_by_end(const Rail& rail, const Work& work) {
+    return work.endpoint->channel->left && &work != &rail.last &&
+           (work.kind == WorkKind::kSend || work.kind == WorkKind::kMark);
+}
+
+bool was_executed(const Rail& rail, const Work& work, const ibv_wc& wc) {
+    if (is_settled_by_end(rail, work)) return true;
     if (wc.status == IBV_WC_WR_FLUSH_ERR && work.kind != WorkKind::kMark) return !holds(Rule::kFlushed);
     return wc.status == IBV_WC_SUCCESS;
 }
@@ -49,7 +56,7 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
     if (work.endpoint == nullptr) return {};  // the probe of a rail that is not part of a channel
     Rail* const rail = rail_of(m, use, work, wc);
     if (rail == nullptr) return {};
-    if (!was_executed(work, wc)) return on_send_error(*rail, work, wc), Finished{};
+    if (!was_executed(*rail, work, wc)) return on_send_error(*rail, work, wc), Finished{};
     Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {

@@ -47,18 +47,24 @@ void begin_repetition(Channel& channel, Fragment& fragment) noexcept {
 // Whether the peer's process has the message, so that it must not be sent again: its slot may have the next one by now.
 bool has_arrived(Work& work) { return work.kind == WorkKind::kSend && !Fragment::of(work).held; }
 
+// Reports the message as complete; the upper layer is called without the lock. Precondition: it is on no list.
+void end_message(Channel& channel, Fragment& fragment) {
+    if (fragment.repeats) end_repetition(channel, fragment);
+    channel.module.kept.keep(channel.module, fragment);
+}
+
+void end_posted_message(Channel& channel, Rail& rail, Work& work) {
+    rail.on_completed(work);
+    channel.scheduler->on_aborted(work.rail, work.bytes, work.posted_ns);
+    end_message(channel, Fragment::of(work));
+}
+
 // Their completions were lost with the queue pair. Before the peer has closed the rail (`all`), a message behind stripes stays:
 // end_stripes_before() looks for it.
 void end_those_that_have_arrived(Channel& channel, Rail& rail, bool all) {
     for (Work* work = rail.posted.front(); work != nullptr;) {
         Work* const next = rail.posted.next(work);
-        if (has_arrived(*work) && (all || !work->follows)) {
-            rail.on_completed(*work);
-            channel.scheduler->on_aborted(work->rail, work->bytes, work->posted_ns);
-            Fragment& fragment = Fragment::of(*work);
-            if (fragment.repeats) end_repetition(channel, fragment);
-            channel.module.kept.keep(channel.module, fragment);  // the upper layer is called without the lock
-        }
+        if (has_arrived(*work) && (all || !work->follows)) end_posted_message(channel, rail, *work);
         work = next;
     }
 }
@@ -162,6 +168,26 @@ void repeat_held(Channel& channel, sched::RailIndex number, sched::Held<Fragment
 }
 
 }  // namespace
+
+void end_messages(Channel& channel) {
+    for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number) {
+        Rail* const rail = channel.rails.find(number);
+        if (rail == nullptr || rail->state == rail::RailState::kUp) continue;
+        for (Work* work = rail->posted.front(); work != nullptr;) {
+            Work* const next = rail->posted.next(work);
+            if (work->kind == WorkKind::kSend) end_posted_message(channel, *rail, *work);
+            work = next;
+        }
+    }
+    for (Work* work = channel.parked.front(); work != nullptr;) {
+        Work* const next = channel.parked.next(work);
+        if (work->kind == WorkKind::kSend) {
+            channel.parked.remove(work);
+            end_message(channel, Fragment::of(*work));
+        }
+        work = next;
+    }
+}
 
 void repeat_all(Channel& channel, sched::RailIndex number) {
     repeat_posted(channel, number, true);

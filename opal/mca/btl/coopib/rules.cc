@@ -12,7 +12,7 @@ namespace coop::ib {
 namespace {
 
 constexpr std::size_t kAllHold = kRuleNames.size();
-static_assert(kAllHold == static_cast<std::size_t>(Rule::kUnopened) + 1);
+static_assert(kAllHold == static_cast<std::size_t>(Rule::kLeft) + 1);
 
 std::size_t find_broken() noexcept {
     const char* const name = std::getenv("COOP_TEST_FAILOVER_WITHOUT");

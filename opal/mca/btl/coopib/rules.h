@@ -25,9 +25,12 @@ enum class Rule : std::uint8_t {
     kAddress,     // the address that a peer tells is the one that is used
     kPorts,       // datagrams take every port
     kUnopened,    // rails that have never opened are tried again
+    kBusy,        // a process that computes answers those that wait for it
+    kLeft,        // a process that ends tells its peers
 };
-inline constexpr std::array kRuleNames = {"duplicates", "flushed", "closed",  "held",    "followers", "arrived",
-                                          "atomics",    "mute",    "destroy", "address", "ports",     "unopened"};
+inline constexpr std::array kRuleNames = {"duplicates", "flushed",  "closed", "held",    "followers",
+                                          "arrived",    "atomics",  "mute",   "destroy", "address",
+                                          "ports",      "unopened", "busy",   "left"};
 
 bool holds(Rule rule) noexcept;
 

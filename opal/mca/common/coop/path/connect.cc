@@ -115,7 +115,9 @@ Actions Connection::on_datagram(const Datagram& d, Nanoseconds now) {
     case Kind::kProbed:
     case Kind::kDone: return on_probed_there(d);
     case Kind::kDown:
-    case Kind::kClosed: break;
+    case Kind::kClosed:
+    case Kind::kBusy:
+    case Kind::kLeft: break;
     }
     return ignore();
 }
@@ -317,7 +319,7 @@ Actions Connection::on_tick(Nanoseconds now) {
 
 // True if both generations in the datagram, as far as known, are those of this connection.
 bool Connection::concerns_us(const Datagram& d) const noexcept {
-    if (d.sender != peer_ || d.receiver != self_ || is_about_closing(d.kind)) return false;
+    if (d.sender != peer_ || d.receiver != self_ || !is_about_connecting(d.kind)) return false;
     const bool knows_us = d.echo == generation_ || (d.kind == Kind::kRequest && d.echo == 0);
     const bool known = peer_generation_ == 0 || peer_generation_ == d.generation || state_ == State::kGivenUp;
     return knows_us && known;

@@ -24,7 +24,7 @@ constexpr std::size_t bytes_of(std::size_t rails) noexcept {
 void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::byte> bytes) {
     fields.in("magic number", h.magic, kMagic, kMagic)
         .in("version", h.version, kDatagramVersion, kDatagramVersion)
-        .in("kind", static_cast<std::uint8_t>(h.kind), 1, static_cast<std::uint8_t>(Kind::kClosed))
+        .in("kind", static_cast<std::uint8_t>(h.kind), 1, static_cast<std::uint8_t>(Kind::kLeft))
         .in("number of rails", h.rails, 0, kMaxConnectionRails);
     if (!fields.ok()) return;
     // The length must match exactly: the check word must cover everything.
@@ -37,7 +37,8 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
         .in("mark of a follower", h.has_follower, 0, 1)
         .in("LID of a port", h.lid, 0, h.port == kNoAddress ? std::uint16_t{0} : kMaxLid);
     if (h.port != kNoAddress) fields.in("port with an address", h.port, 0, kMaxPorts - 1);
-    if (h.rail == kAllRails && !is_about_closing(h.kind)) fields.in("generation of the rail", h.life, 0, 0);
+    const bool may_be_about_all = is_about_connecting(h.kind) || h.kind == Kind::kLeft;
+    if (h.rail == kAllRails && may_be_about_all) fields.in("generation of the rail", h.life, 0, 0);
     else fields.in("rail", h.rail, 0, kMaxConnectionRails - 1).in("generation of the rail", h.life, 1, UINT32_MAX);
 }
 
@@ -61,6 +62,8 @@ const char* name(Kind kind) noexcept {
     case Kind::kDone: return "done";
     case Kind::kDown: return "down";
     case Kind::kClosed: return "closed";
+    case Kind::kBusy: return "busy";
+    case Kind::kLeft: return "left";
     }
     return "?";
 }

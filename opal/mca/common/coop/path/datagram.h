@@ -23,7 +23,7 @@
 
 namespace coop::path {
 
-constexpr std::uint8_t kDatagramVersion = 5;
+constexpr std::uint8_t kDatagramVersion = 6;
 constexpr std::size_t kMaxDatagramBytes = 2048;
 
 enum class Kind : std::uint8_t {
@@ -34,7 +34,10 @@ enum class Kind : std::uint8_t {
     kDone,         // "my reads succeeded over these rails; I know about yours"
     kDown,         // "this rail has failed; close it". Without entries
     kClosed,       // "my end of this rail is closed, and nothing of mine is under way over it". Without entries
+    kBusy,  // "I have your datagram about this rail; my application will see it when it calls MPI". Without entries
+    kLeft,  // "my process ends; you have no more to do with me". Without entries
 };
+constexpr bool is_about_connecting(Kind kind) noexcept { return kind <= Kind::kDone; }
 constexpr bool is_about_closing(Kind kind) noexcept { return kind == Kind::kDown || kind == Kind::kClosed; }
 
 constexpr std::uint8_t kNoAddress = 0xff;

@@ -95,6 +95,10 @@ int Connector::poll(const Arrival& arrival) {
     return arrived;
 }
 
+bool Connector::has_sent() const noexcept {
+    return std::all_of(parts_->qps.begin(), parts_->qps.end(), [](const auto& qp) { return qp->is_idle(); });
+}
+
 std::vector<int> Connector::descriptors() const {
     std::vector<int> all;
     for (const auto& qp : parts_->qps) {

@@ -70,6 +70,8 @@ public:
     // callback, which may call send(), and must be validated with path::decode().
     using Arrival = std::function<void(std::span<const std::byte>)>;
     int poll(const Arrival& arrival);
+    // Whether every datagram has left this process. poll() notices that.
+    bool has_sent() const noexcept;
 
     // To sleep until a datagram arrives: call poll(2) on these descriptors, acknowledge() the readable one,
     // arm(), then poll() until it returns 0, because a datagram that arrived before arm() does not wake. Empty

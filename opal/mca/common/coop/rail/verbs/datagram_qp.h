@@ -44,6 +44,7 @@ public:
     // Drops the datagram if no buffer or address handle is available.
     Status send(const path::PortRecord& remote, std::span<const std::byte> datagram);
     int poll(const Connector::Arrival& arrival);
+    bool is_idle() const noexcept { return free_sends_.size() == options_.sends; }  // no send is under way
 
     // Becomes readable when a datagram arrives after arm(); -1: the device has no completion channels.
     int descriptor() const noexcept { return channel_ ? channel_->fd : -1; }
@@ -66,7 +67,6 @@ private:
     void recover();
     void begin_again() noexcept;
     void stop_if_mute() noexcept;
-    bool is_idle() const noexcept { return free_sends_.size() == options_.sends; }
     std::byte* slot_address(std::uint32_t slot) const noexcept;
 
     path::PortRecord port_, now_;
