@@ -47,7 +47,9 @@ in_turn() {
 }
 
 # rarely COMMAND…: runs tests that repeat on other grounds what others show. They run with --long, or if a pattern is given.
-rarely() { [ "${long:-no}" = no ] && [ "$pattern" = '*' ] || "$@"; }
+rarely() {
+    if [ "${long:-no}" = yes ] || [ "$pattern" != '*' ]; then "$@"; fi
+}
 
 # asked NAME: true if the pattern on the command line selects the test. Sets its log. A part whose tests have the names of another one's
 # sets log_prefix, because the two may run at the same time.

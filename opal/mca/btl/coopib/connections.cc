@@ -322,8 +322,7 @@ void Connections::say_goodbye(const std::vector<Endpoint*>& peers) {
                                                encode(path::Datagram{path::Kind::kLeft, m_.id, peer->id, 0, 1}),
                                                {attempt, 0, 0}, ports_now(peer->id, peer->remote)));
     const path::Nanoseconds end = now_ns() + kLongest;
-    while (!connector_->has_sent() && now_ns() < end)
-        connector_->poll([](std::span<const std::byte>) {});
+    while (!connector_->has_sent() && now_ns() < end) connector_->poll([](std::span<const std::byte>) {});
 }
 
 void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::uint8_t rail, std::uint32_t life,
