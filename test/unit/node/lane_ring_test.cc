@@ -110,6 +110,78 @@ TEST(LaneRing, a_full_ring_refuses_until_the_reader_has_read_an_eighth) {
     EXPECT_TRUE(ring.receives(2, 100));
 }
 
+// A ring of which only the beginning is used: what lies behind it must not be touched.
+struct ShortRing : Ring {
+    explicit ShortRing(std::uint32_t end) {
+        writer = {{bytes, &freed}, kRing, end};
+        std::fill(bytes + end, bytes + kRing, kUntouched);
+    }
+    bool is_rest_untouched() const {
+        return std::all_of(bytes + writer.end(), bytes + kRing, [](std::byte each) { return each == kUntouched; });
+    }
+    static constexpr std::byte kUntouched{0x5a};
+};
+
+TEST(LaneRing, records_that_are_read_at_once_need_only_the_beginning) {
+    for (const std::uint32_t most : {8u, 100u, 500u, 1000u, 2000u, 4000u}) {
+        ShortRing ring(first_lane_end(kRing, most));
+        for (std::uint32_t i = 0; i < 3000; ++i) {
+            const auto kind = static_cast<std::uint8_t>(1 + i % 200);
+            ASSERT_TRUE(ring.send(kind, i * 7919 % (most + 1))) << most << ", record " << i;
+            ASSERT_TRUE(ring.receives(kind, i * 7919 % (most + 1))) << most << ", record " << i;
+            ASSERT_FALSE(ring.reader.look());
+        }
+        EXPECT_TRUE(ring.is_rest_untouched()) << most;
+    }
+}
+
+TEST(LaneRing, a_shorter_beginning_does_not_suffice) {
+    bool seems_full = false;
+    ShortRing ring(kRing / 8);
+    for (int i = 0; i < 100 && !seems_full; ++i) seems_full = !ring.send(1, 1000) || !ring.receives(1, 1000);
+    EXPECT_TRUE(seems_full);
+}
+
+TEST(LaneRing, a_beginning_that_is_full_refuses_until_more_may_be_used) {
+    ShortRing ring(4096);
+    EXPECT_EQ(ring.writer.end(), 4096u);
+    EXPECT_FALSE(ring.send(1, 5000));
+    int sent = 0;
+    while (ring.send(1, 100)) ++sent;
+    EXPECT_EQ(sent, 4096 / 128 - 1);
+    EXPECT_TRUE(ring.is_rest_untouched());
+    EXPECT_FALSE(ring.send(1, 5000));
+    ring.writer.use(8192);
+    while (ring.send(1, 100)) ++sent;
+    EXPECT_EQ(sent, 8192 / 128 - 1);
+    ring.writer.use(kRing);
+    while (ring.send(1, 100)) ++sent;
+    EXPECT_EQ(sent, static_cast<int>(kRing / 128) - 1);
+    for (int read = 0; read < sent; ++read) ASSERT_TRUE(ring.receives(1, 100)) << read;
+    EXPECT_FALSE(ring.reader.look());
+}
+
+TEST(LaneRing, more_may_be_used_at_any_time) {
+    for (std::uint32_t before = 0; before < 200; ++before) {
+        ShortRing ring(8192);
+        const auto send_and_receive = [&](std::uint32_t i) {
+            return ring.send(3, i * 37 % 700) && ring.receives(3, i * 37 % 700);
+        };
+        for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(send_and_receive(i));
+        ASSERT_TRUE(ring.is_rest_untouched());
+        ring.writer.use(kRing);
+        for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(send_and_receive(i)) << before;
+        ASSERT_TRUE(ring.send(5, ring.writer.longest()));
+        ASSERT_TRUE(ring.receives(5, ring.writer.longest()));
+    }
+}
+
+TEST(LaneRing, the_beginning_is_pages_of_the_ring) {
+    EXPECT_EQ(first_lane_end(kMinLaneRing, 100'000), kMinLaneRing);
+    EXPECT_EQ(first_lane_end(128 * 1024, 4096), 28u * 1024);
+    EXPECT_EQ(first_lane_end(128 * 1024, 64) % 4096, 0u);
+}
+
 TEST(LaneRing, the_longest_record_fits_any_empty_ring) {
     for (std::uint32_t before = 0; before < kRing / 64; ++before) {
         Ring ring;
@@ -233,9 +305,12 @@ struct ModelMemory {
 bool survives(Orders orders, unsigned seed) {
     Model model(kFreedPlace + 1, seed);
     ModelThread writes(&model, orders), reads(&model, orders);
-    LaneWriter<ModelMemory> writer(ModelMemory{&writes}, kModelRing);
+    // In half of the runs only the beginning is used until it is full for the second time.
+    const std::uint32_t first = seed % 2 == 0 ? kModelRing : kModelRing / 2;
+    LaneWriter<ModelMemory> writer(ModelMemory{&writes}, kModelRing, first);
     LaneReader<ModelMemory> reader(ModelMemory{&reads}, kModelRing);
     constexpr std::uint32_t kRecords = 60;
+    int full = 0;
     const auto words_of = [](std::uint32_t n) { return 1 + n * 7 % 29; };
     // Each word of a record could be taken for the word of a record with the wrong length.
     const auto value = [](std::uint32_t n, std::uint32_t i) { return lane_word(2, (n + i) % 64); };
@@ -244,6 +319,7 @@ bool survives(Orders orders, unsigned seed) {
         if (written < kRecords && model.pick(2) == 0) {
             const std::uint32_t words = words_of(written);
             const auto at = writer.reserve(words * 8);
+            if (!at && ++full > 1) writer.use(kModelRing);
             if (!at) continue;
             for (std::uint32_t i = 0; i < words; ++i) model.store(writes.seen, *at / 8 + i, value(written, i), false);
             writer.publish(1, words * 8);

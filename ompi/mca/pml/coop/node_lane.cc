@@ -67,6 +67,12 @@ node::LaneShape shape_of_node() noexcept {
     return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, kLongestRing);
 }
 
+// Most processes send only short messages to most others. So 256 processes that all talk need 28 KiB of each ring of 128.
+std::uint32_t first_end(node::LaneShape shape) noexcept {
+    constexpr std::uint32_t kShort = 4096;
+    return node::first_lane_end(shape.ring_bytes, kShort);
+}
+
 using Arrive = void (*)(mca_btl_base_module_t*, mca_btl_base_tag_t, mca_btl_base_descriptor_t*, void*);
 constexpr Arrive kArrivals[] = {nullptr,
                                 mca_pml_coop_on_match,
@@ -164,13 +170,21 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                            static_cast<std::size_t>(module.config.eager_limit)})),
       limit_(shape.ring_bytes, {whole_max_, longest_, shape.ring_bytes / 2}),
-      writer_(area_.memory_of(ring), shape.ring_bytes) {}
+      writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
+
+bool LaneOut::use_more() noexcept {
+    const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
+    if (from == size || is_short_of_memory_) return false;
+    is_short_of_memory_ = provide(area_.ring(ring_) + from, to - from) != 0;
+    if (!is_short_of_memory_) writer_.use(to);
+    return !is_short_of_memory_;
+}
 
 bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
     if (is_guest_) return false;
     constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof header;
     const auto length = static_cast<std::uint32_t>(bytes);
-    const auto at = writer_.reserve(kHead + length);
+    const auto at = reserve(kHead + length);
     if (!at) return false;
     std::byte* const body = area_.ring(ring_) + *at;
     node::LaneParts parts(area_.memory_of(ring_), *at);
@@ -207,7 +221,7 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, b
     const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank) % shape.rings);
     if (!ring) return nullptr;
     if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
-    error = provide(area.ring(*ring), shape.ring_bytes);
+    error = provide(area.ring(*ring), first_end(shape));
     if (error == 0) return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest));
     area.close(*ring, self);
     return nullptr;

@@ -86,9 +86,17 @@ public:
 private:
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept;
 
+    std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
+        auto at = writer_.reserve(bytes);
+        while (!at && use_more()) at = writer_.reserve(bytes);
+        return at;
+    }
+    // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
+    bool use_more() noexcept;
+
     template <class Write>
     bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
-        const auto at = writer_.reserve(static_cast<std::uint32_t>(bytes));
+        const auto at = reserve(static_cast<std::uint32_t>(bytes));
         if (!at) return false;
         const std::size_t written = write(area_.ring(ring_) + *at);
         if (written == 0) return false;
@@ -102,6 +110,7 @@ private:
     std::uint32_t ring_;
     bool is_guest_;
     std::size_t longest_, whole_max_;
+    bool is_short_of_memory_ = false;            // under `lock_`: the ring stays as short as it is
     LaneLimit limit_;                            // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     SpinLock lock_;

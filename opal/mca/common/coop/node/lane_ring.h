@@ -12,6 +12,9 @@
 // reader tells how far it has read after every eighth of the ring; the writer looks at that only when the ring seems
 // full. (Lamport's queue, with the index of the writer in the data.)
 //
+// The writer may use only the beginning of the ring at first, because memory that nobody has touched costs a page fault
+// for each page: it skips the rest of each lap. The reader need not know where that ends.
+//
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
 //     std::uint64_t load_word(std::uint32_t at)                 acquire
@@ -23,6 +26,7 @@
 // refuses a word that no writer writes; the ring cannot be used any more then.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -48,19 +52,39 @@ constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
     return ring_bytes / 8 * 3 - kLaneWord;
 }
 
+// How much of a ring to use at first: records of up to `bytes` bytes that are read at once never seem to fill it. Before a
+// record at the beginning there must be room for it there, of which the reader tells with the delay of an eighth.
+constexpr std::uint32_t first_lane_end(std::uint32_t ring_bytes, std::uint32_t bytes) noexcept {
+    constexpr std::uint32_t kPage = 4096;
+    const std::uint32_t least = ring_bytes / 8 + 2 * (lane_record_bytes(bytes) + kLaneLine);
+    return std::min((least + kPage - 1) / kPage * kPage, ring_bytes);
+}
+
 template <class Memory>
 class LaneWriter {
 public:
     LaneWriter() = default;
-    LaneWriter(Memory memory, std::uint32_t ring_bytes) noexcept : memory_(memory), size_(ring_bytes) {}
+    // `end`: how much of the ring may be used now; whole cache lines.
+    LaneWriter(Memory memory, std::uint32_t ring_bytes, std::uint32_t end) noexcept
+        : memory_(memory), size_(ring_bytes) {
+        use(end);
+    }
+    LaneWriter(Memory memory, std::uint32_t ring_bytes) noexcept : LaneWriter(memory, ring_bytes, ring_bytes) {}
 
     std::uint32_t longest() const noexcept { return longest_lane_record(size_); }
+    std::uint32_t end() const noexcept { return end_; }
+    // More of the ring may be used from now on.
+    void use(std::uint32_t end) noexcept {
+        end_ = end;
+        // Behind a record there is the word of the next one, which is at the beginning only if the record ends with the ring.
+        last_ = end == size_ ? size_ : end - kLaneLine;
+    }
 
-    // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring is full. Without
-    // publish() nothing has happened, and reserve() may be called again.
+    // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring, as far as it may be
+    // used, is full or shorter than the record. Without publish() nothing has happened, and reserve() may be called again.
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
-        const std::uint32_t skip = at + need > size_ ? size_ - at : 0;
+        const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
         if (!has_room(skip + need + kLaneLine)) return std::nullopt;
         if (skip > 0) {
             memory_.clear_word(0);
@@ -88,8 +112,9 @@ private:
 
     Memory memory_{};
     std::uint32_t size_ = 0;
-    std::uint64_t position_ = 0;  // of the next record
-    std::uint64_t freed_ = 0;     // as the reader told last
+    std::uint32_t end_ = 0, last_ = 0;  // no byte from end_ on is used, and no record ends behind last_
+    std::uint64_t position_ = 0;        // of the next record
+    std::uint64_t freed_ = 0;           // as the reader told last
 };
 
 struct LaneRecord {
