@@ -347,13 +347,21 @@ bool is_well(const Channel& channel, std::uint64_t now) {
                        [&](const RailRepair& each) { return rests(each.life, now); });
 }
 
+bool is_closing_any(const Channel& channel) {
+    return std::any_of(channel.repair.begin(), channel.repair.end(),
+                       [](const RailRepair& each) { return each.life.state() == path::LifeState::kClosing; });
+}
+
 void unwatch(Channel& channel) {
     channel.watched = false;
     --channel.module.repairing;
 }
 
 void look_after(Module& m, Channel& channel, std::uint64_t now) {
-    if (channel.left && !waits_for_rail(channel)) return unwatch(channel);
+    if (channel.left && m.sweeps == 0) {
+        end_messages(channel);
+        if (!is_closing_any(channel) && !waits_for_rail(channel)) return unwatch(channel);
+    }
     for (sched::RailIndex number = 0; number < channel.repair.size() && m.sweeps == 0; ++number)
         if (is_part(channel, number)) note_drained(channel, number);
     for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
@@ -484,9 +492,7 @@ void on_repair_news(Module&, Endpoint& endpoint, News& news) {
 
 void on_left(Endpoint& endpoint) {
     if (!endpoint.survives || !endpoint.channel || endpoint.channel->state != ChannelState::kConnected) return;
-    Channel& channel = *endpoint.channel;
-    channel.left = true;
-    end_messages(channel);
+    endpoint.channel->left = true;
 }
 
 void say_goodbye(Module& m) {

@@ -14,7 +14,8 @@ namespace coop::ib {
 void repeat_posted(Channel& channel, sched::RailIndex number, bool all);
 // The same with `all`, and messages that have left the rail, but that the peer's process does not have.
 void repeat_all(Channel& channel, sched::RailIndex number);
-// The peer's process has ended: messages that wait for a rail, or for the end of a repair, are complete.
+// The peer's process has ended: messages that wait for a rail, or for the end of a repair, are complete. Those of a queue pair that
+// is not drained complete by themselves (progress.cc). Precondition: all completions that were polled have been handled.
 void end_messages(Channel& channel);
 
 // Calls each(rail) for the rail and for its queue pair for reads.
