@@ -336,8 +336,8 @@ int main(int argc, char** argv) {
         printf("started\n");
         fflush(stdout);
         const char* name = getenv("COOP_TEST_STARTED");
-        FILE* file = name != NULL ? fopen(name, "w") : NULL;
-        if (file != NULL) fclose(file);
+        FILE* started = name != NULL ? fopen(name, "w") : NULL;
+        if (started != NULL) fclose(started);
     }
     const char* kind = argv[1];
     if (strcmp(kind, "both") == 0) number = exchange(1);
