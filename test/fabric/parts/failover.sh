@@ -90,7 +90,8 @@ outlives() {
     grep -q '^leaving: all right' "$log.job" && ! grep -q ' is lost: ' "$log.job"
 }
 needs_the_goodbye() { # PML
-    ! outlives --mca pml "$1" -x COOP_TEST_FAILOVER_WITHOUT=left && grep -q ' is lost: ' "$log.job"
+    ! outlives --mca pml "$1" -x COOP_TEST_FAILOVER_WITHOUT=left && grep -q ' is lost: ' "$log.job" &&
+        grep -q '^leaving: all right\|^No rail between two processes has worked for too long' "$log.job"
 }
 
 # The other process waits for longer than btl_coopib_partition_timeout.
@@ -199,6 +200,9 @@ failover_of_faults() {
             "${rails[@]}" -- --mca pml "$pml" -- both 4 $sizes
         check "all_rails_for_too_long.$pml" ends_saying 'No rail between two processes has worked for too long' 'sleep 0.5; f port h0/coop1/1 down; f port h1/coop0/1 down' \
             "${rails[@]}" -- --mca pml "$pml" --mca btl_coopib_partition_timeout 1 -- both 7 $sizes
+        # Datagrams still pass, between the ports of different rails, and both processes call MPI.
+        check "all_rails_for_too_long.crossed.$pml" ends_saying 'No rail between two processes has worked for too long' 'sleep 0.5; f port h0/coop0/1 down; f port h1/coop1/1 down' \
+            "${rails[@]}" -- --mca pml "$pml" --mca btl_coopib_partition_timeout 6 -- both 20 $sizes
         back=no check "end_of_job_without_a_rail.$pml" survives 'sleep 0.5; f port h0/coop1/1 down' "${rails[@]}" -- --mca pml "$pml" -- both 1.5 $sizes
         on=0 check "off.$pml" ends_saying 'A rail of btl/coopib has failed' 'sleep 0.5; f fault h0/coop1/1 drop --for 10s' "${rails[@]}" -- "${quick[@]}" \
             -- both 4 $sizes

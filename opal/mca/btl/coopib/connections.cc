@@ -44,6 +44,9 @@ constexpr path::Nanoseconds kLongestSleep = 100'000'000, kLongestRest = 2'000'00
 // rarely.
 constexpr std::uint32_t kPollsPerLookAtEvents = 4096;
 
+// News that the application has not taken for so long mean that it computes.
+constexpr path::Nanoseconds kBusyAfter = 250'000'000;
+
 constexpr bool is_in(path::RailMask mask, std::size_t rail) noexcept { return (mask >> rail & 1) != 0; }
 
 }  // namespace
@@ -267,7 +270,7 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
         return;  // of another job, or damaged: the sender repeats it
     if (datagram->address && holds(Rule::kAddress))
         addresses_[datagram->sender][datagram->address->port] = *datagram->address;
-    if (datagram->kind == path::Kind::kLeft) return tell({.what = News::What::kLeft, .peer = datagram->sender});
+    if (datagram->kind == path::Kind::kLeft) return take_goodbye(*datagram);
     if (datagram->rail != path::kAllRails) return take_datagram_of_rail(*datagram);
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
@@ -277,10 +280,10 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
 // whether the rail is closed.
 void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
     if (datagram.kind == path::Kind::kBusy)
-        return tell({.what = News::What::kBusy, .peer = datagram.sender, .rail = datagram.rail});
+        return tell_once({.what = News::What::kBusy, .peer = datagram.sender, .rail = datagram.rail});
     if (path::is_about_closing(datagram.kind)) {
         if (datagram.wants_answer) say_busy(datagram);
-        return tell(
+        return tell_once(
             {.what = News::What::kClosing, .peer = datagram.sender, .rail = datagram.rail, .datagram = datagram});
     }
     const auto found = attempts_.find({datagram.sender, datagram.rail});
@@ -288,7 +291,8 @@ void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
     if (datagram.kind == path::Kind::kRequest) {
         const auto asked = [&] {
             say_busy(datagram);
-            tell({.what = News::What::kAsked, .peer = datagram.sender, .rail = datagram.rail, .life = datagram.life});
+            tell_once(
+                {.what = News::What::kAsked, .peer = datagram.sender, .rail = datagram.rail, .life = datagram.life});
         };
         if (!known) return asked();
         // The peer may have given up an attempt that this side still follows.
@@ -302,27 +306,47 @@ void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
     if (known) carry_out(*found->second, found->second->connection.on_datagram(datagram, now_ns()));
 }
 
-// The application answers when it calls MPI. Until then the peer must not take this process for a lost one.
+// An application that calls MPI takes news soon, and answers. Otherwise this tells the peer that the process lives.
 void Connections::say_busy(const path::Datagram& to) {
-    if (!holds(Rule::kBusy) || thread_.get_id() != std::this_thread::get_id()) return;  // the application is here
+    if (!holds(Rule::kBusy) || news_.empty() || now_ns() - news_since_ < kBusyAfter) return;
     const auto known = links_.find(to.sender);
     if (known == links_.end()) return;
-    const path::PortList& remote = known->second->remote;
+    Link& link = *known->second;
     path::Datagram datagram{path::Kind::kBusy, m_.id, to.sender, 0, 1, 0, {}, to.rail};
     datagram.life = to.life;
-    static_cast<void>(connector_->send(remote.ports, encode(datagram), {busy_++, 0, 0}, ports_now(to.sender, remote)));
+    static_cast<void>(connector_->send(link.remote.ports, encode(datagram), {link.answers++, 0, 0},
+                                       ports_now(to.sender, link.remote)));
 }
 
-void Connections::say_goodbye(const std::vector<Endpoint*>& peers) {
+void Connections::say_goodbye(const std::vector<Farewell>& peers) {
     constexpr path::Nanoseconds kLongest = 100'000'000;
+    const auto ignore = [](std::span<const std::byte>) {};
     const std::lock_guard guard(lock_);
-    for (const std::uint32_t attempt : {0u, 1u})  // over other ports the second time, if there are any
-        for (const Endpoint* const peer : peers)
-            static_cast<void>(connector_->send(peer->remote.ports,
-                                               encode(path::Datagram{path::Kind::kLeft, m_.id, peer->id, 0, 1}),
-                                               {attempt, 0, 0}, ports_now(peer->id, peer->remote)));
     const path::Nanoseconds end = now_ns() + kLongest;
-    while (!connector_->has_sent() && now_ns() < end) connector_->poll([](std::span<const std::byte>) {});
+    for (const Farewell& to : peers) {
+        const auto known = links_.find(to.peer);
+        if (known == links_.end()) continue;
+        const Link& link = *known->second;
+        path::Datagram datagram = link.connection.datagram(path::Kind::kDone);
+        datagram.kind = path::Kind::kLeft;
+        datagram.rails.clear();
+        const std::vector<std::byte> bytes = encode(datagram);
+        for (const std::uint32_t attempt : {0u, 1u}) {  // over other ports the second time, if there are any
+            const rail::Way way{attempt, to.avoid_local, to.avoid_remote};
+            // Sends that have ended make room for more.
+            while (!connector_->send(link.remote.ports, bytes, way, ports_now(to.peer, link.remote)) && now_ns() < end)
+                connector_->poll(ignore);
+        }
+    }
+    while (!connector_->has_sent() && now_ns() < end) connector_->poll(ignore);
+}
+
+// The datagram must be about this connection: of an earlier one, it would let messages to a process that lives count as
+// delivered.
+void Connections::take_goodbye(const path::Datagram& datagram) {
+    const auto known = links_.find(datagram.sender);
+    if (known == links_.end() || known->second->connection.peer_generation() != datagram.generation) return;
+    tell({.what = News::What::kLeft, .peer = datagram.sender});
 }
 
 void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::uint8_t rail, std::uint32_t life,
@@ -536,8 +560,20 @@ void Connections::give_up(Link& link, path::Reason reason) {
 // --- news ----------------------------------------------------------------------------------------------------------
 
 void Connections::tell(News news) {
+    if (news_.empty()) news_since_ = now_ns();
     news_.push_back(std::move(news));
     has_news_.store(true, std::memory_order_release);
+}
+
+// A peer repeats what a process that computes does not answer. The last one of these is enough.
+void Connections::tell_once(News news) {
+    for (News& old : news_) {
+        const bool same = old.what == news.what && old.peer == news.peer && old.rail == news.rail &&
+                          old.life == news.life && old.datagram.kind == news.datagram.kind &&
+                          old.datagram.life == news.datagram.life;
+        if (same) return static_cast<void>(old.datagram = std::move(news.datagram));
+    }
+    tell(std::move(news));
 }
 
 std::vector<News> Connections::take_news() {

@@ -56,7 +56,7 @@ struct News {
         kEvent,        // HCA `hca` has reported `event`
         kClosing,      // the peer has sent `datagram`: a rail is to be closed, or is
         kAsked,        // the peer wants to connect `rail` again
-        kBusy,         // the peer's application has not seen a datagram about `rail` yet
+        kBusy,         // the peer's application computes: it has not taken its news for a while
         kLeft,         // the peer's process ends
         kMoved,        // a queue pair is on another path: `moved`
     };
@@ -74,6 +74,12 @@ struct News {
     std::uint32_t life = 0;               // the generation of that rail
     path::Datagram datagram;
     Moved moved;
+};
+
+// A peer, and ports without a working rail to it.
+struct Farewell {
+    std::uint64_t peer;
+    path::PortSet avoid_local, avoid_remote;
 };
 
 class Connections {
@@ -109,7 +115,7 @@ public:
     // A datagram that cannot be sent is lost.
     void send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way);
     // Tells these peers that this process ends, as well as datagrams can. Returns when they have left, or after 0.1 s.
-    void say_goodbye(const std::vector<Endpoint*>& peers);
+    void say_goodbye(const std::vector<Farewell>& peers);
     // The present address of a port of this process.
     path::PortAddress address_of(std::uint8_t own_port) const;
     // The rail is about to be destroyed: its places in the completion queue are free.
@@ -130,6 +136,7 @@ private:
         std::uint8_t rail = path::kAllRails;   // kAllRails, or the rail that is connected once more
         std::uint32_t life = 0;                // its generation
         std::uint8_t timeout = 0;              // of its queue pairs (queue_pairs.h)
+        std::uint32_t answers = 0;             // that say that this process is busy; selects the ports of the next one
     };
     using RailName = std::pair<std::uint64_t, std::uint8_t>;  // peer, rail
 
@@ -148,6 +155,7 @@ private:
     void take_datagram(std::span<const std::byte> bytes);
     void take_datagram_of_rail(const path::Datagram& datagram);
     void say_busy(const path::Datagram& to);
+    void take_goodbye(const path::Datagram& datagram);
     void carry_out(Link& link, const path::Actions& actions);
     void carry_out(Link& link, const path::Action& action);
     void schedule(Link& link);
@@ -160,6 +168,7 @@ private:
     void give_up(Link& link, path::Reason reason);
     void close_rails(Link& link, path::RailMask which);
     void tell(News news);
+    void tell_once(News news);
 
     Module& m_;
     mutable std::mutex lock_;
@@ -172,11 +181,11 @@ private:
     std::vector<path::PortRecord> own_;  // Module::own with present addresses
     std::unordered_map<std::uint64_t, std::map<std::uint8_t, path::PortAddress>> addresses_;  // that peers have told
     std::vector<News> news_;
+    path::Nanoseconds news_since_ = 0;  // when the first of these came
     std::atomic<bool> has_news_{false};
     int wake_ = -1;                   // an eventfd
     std::vector<int> arrivals_;       // descriptors that become readable when a datagram arrives; -1: it has failed
     std::vector<int> event_sources_;  // the event descriptor of each HCA; -1: none, or it has failed
-    std::uint32_t busy_ = 0;          // answers so far; selects the ports of the next one
     std::atomic<std::uint32_t> polls_{0};
     std::atomic<bool> stopping_{false};
     std::thread thread_;

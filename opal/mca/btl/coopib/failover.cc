@@ -53,7 +53,7 @@ void begin_partition(Channel& channel) {
     ++channel.partitions;
     channel.window.shut();
     channel.endpoint.connected.store(false, std::memory_order_release);
-    partitioned(channel.endpoint, channel.module.given.partition_timeout);
+    if (!channel.left) partitioned(channel.endpoint, channel.module.given.partition_timeout);
 }
 
 // What has been learned with other rails may be wrong now, and what is repeated takes longer.
@@ -240,7 +240,7 @@ void note_loss(Channel& channel, sched::RailIndex number, const char* why) {
     repair.lost_ns = now_ns();
     repair.way = 0;
     ++repair.failures;
-    rail_lost(channel, number, why);
+    if (!channel.left) rail_lost(channel, number, why);
 }
 
 void on_closing(Channel& channel, const path::Datagram& datagram) {
@@ -317,14 +317,25 @@ bool lacks_rail(const Channel& channel) {
     return !channel.parked.empty() || (channel.in_order.has_waiting() && !channel.reaches_atomic_hca());
 }
 
+// Whether requests are on queue pairs that carry no data any more: they wait for the peer's CLOSED.
+bool has_stranded(Channel& channel) {
+    bool some = false;
+    for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
+        if (channel.rails.find(number) != nullptr && !channel.repair[number].life.carries_data())
+            for_both(channel, number, [&](const Rail& rail) { some |= !rail.posted.empty(); });
+    return some;
+}
+
 // Whether something waits until a rail works. Without any rail, this includes messages that may be lost: both processes may wait
-// for answers.
-bool waits_for_rail(const Channel& channel) {
+// for answers. A peer that has left closes nothing and acknowledges nothing any more.
+bool waits_for_rail(Channel& channel) {
     if (lacks_rail(channel)) return true;
-    if (channel.partition_ns == 0) return false;
+    if (channel.partition_ns == 0 && !channel.left) return false;
     const Endpoint& endpoint = channel.endpoint;
-    return !endpoint.waiting.empty() || !endpoint.waiting_ops.empty() || !channel.beyond.empty() ||
-           channel.displaced() != 0 || (!channel.left && channel.held.size() != 0);
+    if (!endpoint.waiting.empty() || !endpoint.waiting_ops.empty() || !channel.beyond.empty() ||
+        channel.displaced() != 0 || has_stranded(channel))
+        return true;
+    return !channel.left && (channel.held.size() != 0 || channel.held_unordered.size() != 0);
 }
 
 void end_if_partitioned(Channel& channel, std::uint64_t now) {
@@ -378,6 +389,7 @@ void look_around(Module& m, std::uint64_t now) {
         if (!endpoint->channel || !endpoint->channel->repairs || endpoint->channel->state != ChannelState::kConnected)
             continue;
         Channel& channel = *endpoint->channel;
+        if (channel.left && waits_for_rail(channel)) watch(channel);
         if (channel.left) continue;
         // Inside of another sweep, completions may have been taken that nobody has handled yet.
         if (m.sweeps == 0) look_for_mute_rails(channel, now);
@@ -497,10 +509,11 @@ void on_left(Endpoint& endpoint) {
 
 void say_goodbye(Module& m) {
     if (!m.connections || !holds(Rule::kLeft)) return;
-    std::vector<Endpoint*> peers;
+    std::vector<Farewell> peers;
     for (const auto& [id, endpoint] : m.endpoints)
         if (endpoint->survives && endpoint->channel && endpoint->channel->state == ChannelState::kConnected)
-            peers.push_back(endpoint.get());
+            peers.push_back({id, without_rail(*endpoint->channel, m.own, &path::PathChoice::local_port),
+                             without_rail(*endpoint->channel, endpoint->remote, &path::PathChoice::remote_port)});
     if (!peers.empty()) m.connections->say_goodbye(peers);
 }
 

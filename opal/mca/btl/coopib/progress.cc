@@ -168,7 +168,8 @@ int take_arrivals(Module& m) {
     static Turns rings_alone;
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
-    const int swept = sweep_queues(m) + progress_connections(m);
+    // News first: they tell of a port that is down, or of a peer that has ended, and so why requests fail.
+    const int told = progress_connections(m), swept = told + sweep_queues(m);
     static Turns looks;
     if (m.repairing != 0 || (m.given.failover != 0 && looks.next() % kSweepsPerLook == 0)) [[unlikely]]
         repair(m);

@@ -56,7 +56,7 @@ struct DatagramHeader {
     std::uint32_t echo;         // generation of the receiver's connection; 0: unknown
     std::uint16_t check;        // over the whole datagram, with this field as zero
     std::uint8_t rail;          // kAllRails, or the rail that it is about
-    std::uint8_t wants;         // kClosed: 1: the sender does not know that the receiver is closed; otherwise 0
+    std::uint8_t wants;         // kDown, kClosed: 1: the sender does not know that the receiver is closed; otherwise 0
     std::uint32_t life;         // generation of the rail that it is about; 0 for kAllRails
     std::uint32_t expected;     // kDown, kClosed: the first message of the sequence that the sender has not got
     std::uint32_t unordered;    // kDown, kClosed: the same, of messages without a place in the sequence

@@ -2,7 +2,7 @@
 //
 // Tells when two processes have been without a rail for too long, so that the job ends. Time counts only
 //
-//     while a request of this process waits for a rail,
+//     while a request of this process waits for a rail, or a message may be lost because it is not acknowledged,
 //     while the process calls MPI: of a longer time between two looks, kLongestLook counts, and
 //     while the peer may be gone: a peer that says that it is busy (Kind::kBusy) begins the time again.
 //
