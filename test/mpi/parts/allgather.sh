@@ -51,12 +51,12 @@ allgather_faults() {
     for fault in put:1 put:3 put_busy:2 busy:3 alloc:2 sendi:1 sendi:1,alloc:3,busy:5,put:3,put_busy:2; do
         check "allgather.faults.$fault" gathers vader 3 coop --mca coll_rdmaag_fault "$fault" "$bin/allgather_data" \
             "$([ "$fault" = put:1 ] && echo packets || echo any)" --only blocks_of_every_size
-        [ "$fault" = put:3 ] || [ "$fault" = alloc:2 ] || check "allgather.faults.of_one_rank.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_data" \
+        [ "$fault" = put:3 ] || [ "$fault" = alloc:2 ] || rarely check "allgather.faults.of_one_rank.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_data" \
             --only blocks_of_every_size
     done
     for fault in put:1 put:3,put_busy:2 sendi:1,alloc:3,busy:5; do
         check "allgather.faults.nonblocking.$fault" gathers vader 4 coop --mca coll_rdmaag_fault "$fault" "$bin/allgather_nonblocking"
-        check "allgather.faults.of_one_rank.nonblocking.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_nonblocking"
+        rarely check "allgather.faults.of_one_rank.nonblocking.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_nonblocking"
     done
 }
 
@@ -128,14 +128,14 @@ allgather_hierarchy() {
     local program="$bin/allgather_data"
     check_on_cluster allgather.hierarchy.by_node.every_size by_hierarchy 7 coop "$program" node --only blocks_of_every_size
     check_on_cluster allgather.hierarchy.by_slot.every_size by_hierarchy 9 ob1 --map-by slot "$program" node --only blocks_of_every_size
-    check_on_cluster allgather.hierarchy.by_slot.in_place by_hierarchy 6 coop --map-by slot "$program" node --only blocks_in_place
+    rarely check_on_cluster allgather.hierarchy.by_slot.in_place by_hierarchy 6 coop --map-by slot "$program" node --only blocks_in_place
     check_on_cluster allgather.hierarchy.by_node.unequal by_hierarchy 9 ob1 "$program" node --only blocks_of_unequal_length
     check_on_cluster allgather.hierarchy.by_slot.unequal by_hierarchy 6 coop --map-by slot "$program" node --only blocks_of_unequal_length
-    check_on_cluster allgather.hierarchy.empty_blocks by_hierarchy 5 coop "$program" node --only one_block_all_but_one_or_all_blocks_are_empty
+    rarely check_on_cluster allgather.hierarchy.empty_blocks by_hierarchy 5 coop "$program" node --only one_block_all_but_one_or_all_blocks_are_empty
     check_on_cluster allgather.hierarchy.types by_hierarchy 5 ob1 "$program" node --only ranks_use_different_types_of_equal_signature
-    check_on_cluster allgather.hierarchy.shuffled by_hierarchy 9 coop "$program" node shuffled --only blocks_of_unequal_length
+    rarely check_on_cluster allgather.hierarchy.shuffled by_hierarchy 9 coop "$program" node shuffled --only blocks_of_unequal_length
     check_on_cluster allgather.hierarchy.one_rank_late by_hierarchy 7 coop "$bin/allgather_together" node --only calls_in_a_row_with_one_rank_late
-    check_on_cluster allgather.hierarchy.back_to_back by_hierarchy 6 ob1 "$bin/allgather_together" node --only calls_back_to_back
+    rarely check_on_cluster allgather.hierarchy.back_to_back by_hierarchy 6 ob1 "$bin/allgather_together" node --only calls_back_to_back
     check_on_cluster allgather.hierarchy.threads by_hierarchy 4 coop "$bin/allgather_threads" node
     check_on_cluster allgather.hierarchy.faults by_hierarchy 6 coop --mca coll_rdmaag_fault get:2,put:3,sendi:3,busy:5 "$program" node --only blocks_of_every_size
     node=1 check_on_cluster allgather.hierarchy.switched_off gathers cluster 6 coop "$program" puts --only blocks_of_unequal_length

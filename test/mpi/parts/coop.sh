@@ -300,7 +300,7 @@ part_coop_storm() {
     local wish wishes=(hybrid coop)
     # shellcheck source=test/mpi/parts/storm.sh
     . "$here/parts/storm.sh"
-    if everywhere; then wishes+=(coop_fixed coop_coll coop_load); else wishes=(hybrid); fi
+    if [ "$long" = yes ]; then wishes+=(coop_fixed coop_coll coop_load); elif ! everywhere; then wishes=(hybrid); fi
     for wish in "${wishes[@]}"; do
         ! everywhere || storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol "$wish" -- --seed 21
         storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol "$wish" -- --seed 22

@@ -22,6 +22,6 @@ part_hpcc() {
     need_debian hpcc || return
     check hpcc.over_vader run_hpcc vader 600 2 2
     check hpcc.over_tcp run_hpcc tcp 300 2 1
-    check_on_cluster hpcc.over_cluster run_hpcc cluster 300 2 2
+    rarely check_on_cluster hpcc.over_cluster run_hpcc cluster 300 2 2
     if [ "$long" = yes ]; then check hpcc.larger_over_both run_hpcc both 3000 2 2; fi
 }

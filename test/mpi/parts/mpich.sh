@@ -5,12 +5,12 @@
 # _results/mpi/mpich.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-mpich_folders=(pt2pt rma)
+mpich_folders=(rma)
 # The number of tests of a folder that must pass: nearly all that are built, because ob1 does not pass all of them on every machine.
 declare -A mpich_least=([pt2pt]=44 [comm]=30 [coll]=86 [rma]=160)
 # With osc/multirail: all but rmanull and badrma, which Open MPI itself refuses, and some that may wait for a busy machine.
 mpich_least_by_osc=185
-mpich_long_folders=(comm coll datatype threads/pt2pt threads/comm threads/coll threads/rma threads/util threads/mpi_t attr errhan errors/rma group info init topo)
+mpich_long_folders=(pt2pt comm coll datatype threads/pt2pt threads/comm threads/coll threads/rma threads/util threads/mpi_t attr errhan errors/rma group info init topo)
 
 # A tree that was configured otherwise is made again.
 mpich_options=(--disable-fortran --disable-cxx --disable-romio --disable-part --enable-strictmpi --enable-threads=multiple --with-pm=no)

@@ -85,7 +85,7 @@ rma_faults() {
     # Blocks of created windows travel as messages of the PML.
     for of_pml in ob1 coop; do
         for topic in calls sizes windows requests threads; do
-            [ $of_pml = coop ] || [ $topic = calls ] || [ "$long" = yes ] || continue
+            [ $of_pml.$topic = coop.calls ] || [ $of_pml.$topic = coop.sizes ] || [ "$long" = yes ] || continue
             check "rma.messages.$of_pml.$topic" rma_start both 3 $of_pml --mca osc_multirail_rendezvous_min 8 "$bin/rma_$topic"
         done
     done
@@ -109,7 +109,7 @@ rma_cluster() {
     local of_pml=coop topic
     cluster_possible || { report_skip rma.cluster "$no_cluster" 188; return; }
     for topic in calls sizes types ops epochs signals atomics queued windows shared dynamic requests threads errors ranges finalizing near info; do
-        case $topic in calls | sizes | windows | shared | threads | near) rma_cases cluster 6 $of_pml $topic few ;;
+        case $topic in calls | windows | shared | threads) rma_cases cluster 6 $of_pml $topic few ;;
         *) rarely rma_cases cluster 6 $of_pml $topic few ;; esac
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
