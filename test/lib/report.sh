@@ -38,7 +38,7 @@ after_failure() { :; }
 # in_turn NAME: a part that sets by_turns has tests that differ only in the PML, .ob1 or .coop in their names. Unless --long or a pattern
 # is given, one of the two runs: the length of the rest of the name decides.
 in_turn() {
-    [ "${by_turns:-no}" = yes ] && [ "${long:-no}" = no ] && [ "$pattern" = '*' ] || return 0
+    [ "${by_turns:-no}" = yes ] && is_brief || return 0
     local name=.$1.
     case $name in
     *.ob1.*) [ $((${#name} % 2)) = 0 ] ;;
@@ -46,10 +46,9 @@ in_turn() {
     esac
 }
 
-# rarely COMMAND…: runs tests that repeat on other grounds what others show. They run with --long, or if a pattern is given.
-rarely() {
-    if [ "${long:-no}" = yes ] || [ "$pattern" != '*' ]; then "$@"; fi
-}
+# Tests that repeat on other grounds what others show run with --long, or if a pattern is given.
+is_brief() { [ "${long:-no}" = no ] && [ "$pattern" = '*' ]; }
+rarely() { is_brief || "$@"; }
 
 # asked NAME: true if the pattern on the command line selects the test. Sets its log. A part whose tests have the names of another one's
 # sets log_prefix, because the two may run at the same time.

@@ -219,7 +219,7 @@ part_rma() {
     # writes hide a missing wait for the writes, so some runs have none.
     program=("$programs/rma_epochs" --only targets_find_what_was_flushed_before_a_message)
     for topic in coop ob1; do
-        [ $topic = coop ] || [ "$long" = yes ] || continue
+        [ $topic = coop ] || ! is_brief || continue
         check "flush.one_rail.$topic" rma $topic 3 -- "${program[@]}"
         check "flush.two_paths.$topic" rma $topic 3 --lmc 1 -- "${program[@]}"
         check "flush.two_rails.$topic" rma $topic 3 --hcas 2 -- "${program[@]}"
@@ -268,7 +268,7 @@ part_rma() {
     check losses.coop rma_despite_losses coop "$programs/rma_calls" few
     rarely check losses.ob1 rma_despite_losses ob1 "$programs/rma_storm" --operations 1500 --seed 21
     for topic in 1 2 3; do
-        [ $topic = 1 ] || [ "$long" = yes ] || continue
+        [ $topic = 1 ] || ! is_brief || continue
         check "storm.seed_$topic" rma $of_pml 4 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed "$topic"
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done

@@ -85,7 +85,7 @@ rma_faults() {
     # Blocks of created windows travel as messages of the PML.
     for of_pml in ob1 coop; do
         for topic in calls sizes windows requests threads; do
-            [ $of_pml.$topic = coop.calls ] || [ $of_pml.$topic = coop.sizes ] || [ "$long" = yes ] || continue
+            [ $of_pml.$topic = coop.calls ] || [ $of_pml.$topic = coop.sizes ] || ! is_brief || continue
             check "rma.messages.$of_pml.$topic" rma_start both 3 $of_pml --mca osc_multirail_rendezvous_min 8 "$bin/rma_$topic"
         done
     done

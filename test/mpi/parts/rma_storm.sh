@@ -46,7 +46,7 @@ rma_storm_everywhere() {
         for seed in "${seeds[@]}"; do
             for of_pml in "${pmls[@]}"; do
                 # By default one PML for each seed.
-                [ "$long" = yes ] || [ "$of_pml" = "${pmls[seed % ${#pmls[@]}]}" ] || continue
+                ! is_brief || [ "$of_pml" = "${pmls[seed % ${#pmls[@]}]}" ] || continue
                 rma_storm "seed_${seed}_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed "$seed"
             done
         done

@@ -67,7 +67,7 @@ node::LaneShape shape_of_node() noexcept {
     return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, kLongestRing);
 }
 
-// Most processes send only short messages to most others. So 256 processes that all talk need 28 KiB of each ring of 128.
+// Most processes send only short messages to most others. So 48 processes that all talk need 28 KiB of each ring of 128.
 std::uint32_t first_end(node::LaneShape shape) noexcept {
     constexpr std::uint32_t kShort = 4096;
     return node::first_lane_end(shape.ring_bytes, kShort);
