@@ -53,6 +53,10 @@ fails a_failure_beside_counts_once '^0 passed, 1 failed, ' 'beside "step some 1 
 fails a_part_has_a_step '^failed: part docs ran no step$' 'part_docs() { false && step docs 1 true; }; in_order docs || :'
 closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
     'part_a() { step a itself true; }; part_b() { beside "step b itself true"; }; beside "in_order a" "in_order b"'
+closes a_step_after_the_time_limit_is_a_skip '1 passed, 0 failed, 1 skipped, 0 retried' \
+    'step some 1 reports "PASS a"; COOP_TEST_UNTIL=$EPOCHSECONDS; step more 5 reports "PASS b"'
+closes a_step_that_the_time_limit_ends_reports_fewer_tests '1 passed, 0 failed, 1 skipped, 0 retried' \
+    'COOP_TEST_UNTIL=$((EPOCHSECONDS + 1)); slowly() { sleep 1; reports "PASS a" "SKIP b: late"; }; step some 5 slowly'
 
 # --- a run of tests (lib/report.sh, lib/cases.sh) -----------------------------------------------------------------------
 
@@ -71,6 +75,13 @@ run_says() { says "site_33.$1" "$2" in_run "$3"; }
 run_fails() { refuses "site_33.$1" "$2" in_run "$3"; }
 
 two='case $1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1; echo RUN b; echo SKIP b not here;; esac'
+run_says a_test_after_the_time_limit_is_skipped '^SKIP late: no time was left' 'COOP_TEST_UNTIL=$EPOCHSECONDS; check late false'
+run_says a_case_after_the_time_limit_is_skipped '^SKIP vader\.fake\.a: no time was left' "COOP_TEST_UNTIL=\$EPOCHSECONDS; program '$two'; topic"
+run_says cases_that_began_in_time_are_reported '^PASS vader\.fake\.b' \
+    "program 'case \$1 in --list) echo a; echo b;; *) sleep 1; echo RUN a; echo OK a 0.1; echo RUN b; echo OK b 0.1;; esac'
+    COOP_TEST_UNTIL=\$((EPOCHSECONDS + 1)); topic"
+run_says a_part_after_the_time_limit_is_skipped '^SKIP late: no time was left' \
+    'COOP_TEST_UNTIL=$EPOCHSECONDS; part_late() { check one false; }; run_part late "*"'
 run_says cases_pass_and_are_skipped '^SKIP vader\.fake\.b: not here$' "program '$two'; topic"
 run_fails a_program_that_cannot_list_its_cases_fails '^FAIL vader\.fake\.lists_its_cases$' 'program "exit 3"; topic'
 run_fails a_program_without_a_case_fails '^FAIL vader\.fake\.lists_its_cases$' 'program true; topic'

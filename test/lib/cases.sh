@@ -60,8 +60,8 @@ report_cases() {
         [ "$word" = RUN ] || seen[$name]=yes
         case $word in
         RUN) running=$name ;;
-        OK) ! asked "$test.$name" || report_pass "$test.$name" "$rest" ;;
-        SKIP) ! asked "$test.$name" || report_skip "$test.$name" "$rest" ;;
+        OK) ! selected "$test.$name" || report_pass "$test.$name" "$rest" ;;
+        SKIP) ! selected "$test.$name" || report_skip "$test.$name" "$rest" ;;
         esac
     done < <(grep -aE '^(RUN|OK|SKIP) ' "$topic_log")
     log=$topic_log
@@ -81,7 +81,7 @@ report_cases() {
     seen[$running]=yes
     cp "$topic_log" "$log"
     # After a failure the restarted program also runs cases that were not selected: their failures are not reported.
-    ! asked "$test.$running" || report_fail "$test.$running"
+    ! selected "$test.$running" || report_fail "$test.$running"
     for ((i = 0; i + 1 < ${#all[@]}; ++i)); do
         [ "${all[i]}" != "$running" ] || [ ${#chosen[@]} = 1 ] || from=${all[i + 1]}
     done

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# How a command ends: a time limit, and commands that must fail. Status 124 means that the time limit ended the command; a test must
+# How a command ends: time limits, and commands that must fail. Status 124 means that the time limit ended the command; a test must
 # not accept that as an error that the command reported.
+
+# ./check --within sets COOP_TEST_UNTIL, in seconds since 1970. From then on no test begins.
+time_is_up() { [ -n "${COOP_TEST_UNTIL:-}" ] && [ "$EPOCHSECONDS" -ge "$COOP_TEST_UNTIL" ]; }
+# shellcheck disable=SC2034 # for lib/report.sh and lib/steps.sh
+no_time="no time was left (check --within)"
 
 # When a job ends with an error, mpirun sleeps for a second between SIGTERM, which ends its processes, and SIGKILL.
 export OMPI_MCA_odls_base_sigkill_timeout=0

@@ -50,18 +50,28 @@ in_turn() {
 is_brief() { [ "${long:-no}" = no ] && [ "$pattern" = '*' ]; }
 rarely() { is_brief || "$@"; }
 
-# asked NAME: true if the pattern on the command line selects the test. Sets its log. A part whose tests have the names of another one's
-# sets log_prefix, because the two may run at the same time.
-asked() {
+# selected NAME: true if the pattern on the command line selects the test. Sets its log. A part whose tests have the names of another
+# one's sets log_prefix, because the two may run at the same time.
+selected() {
     # shellcheck disable=SC2053 # it is a pattern
     [[ $1 == $pattern ]] && in_turn "$1" || return 1
     log=$results/log/${log_prefix:-}${1//\//_}.log
     export COOP_TEST_RETRIES=$results/log/retries.$$
 }
 
-# run_part PART PATTERN: runs part_PART. It is a failure if no test of the part matches.
+# asked NAME: the same before a test begins. It is false, and the test is reported as skipped, if no test may begin any more.
+asked() {
+    selected "$1" || return 1
+    ! time_is_up || { report_skip "$1" "$no_time"; return 1; }
+}
+
+# run_part PART PATTERN: runs part_PART, if there is time. It is a failure if no test of the part matches.
 run_part() {
     local before=$reported pattern=$2
+    if time_is_up; then
+        report_skip "$1" "$no_time"
+        return
+    fi
     "part_$1"
     [ "$reported" = "$before" ] || return 0
     log=$results/log/$1.log

@@ -25,7 +25,7 @@ pair() {
 
 # passed NAME: true if the last test was asked for and has not failed.
 passed() {
-    asked "$1$round" && ! tail -n 1 "$log" | grep -q '^(exit status'
+    selected "$1$round" && ! time_is_up && ! tail -n 1 "$log" | grep -q '^(exit status'
 }
 
 # says NAME PATTERN TIMES: the log of the last test must contain that many lines that match.
