@@ -110,15 +110,20 @@ datagrams_are_lost='for q in $(f counters --qp | awk "/ UD /{ print \$1 }"); do 
 declare -A doubts=(
     # Writes wait until the peer has closed its end. Their message is lost with them.
     [followers]="for i in 1 2 3; do sleep 0.4; $datagrams_are_lost; f port h0/coop1/1 down; sleep 1; f port h0/coop1/1 up; done"
+    # What was under way is executed after the sender has repeated it.
+    [closed]="for i in 1 2 3; do sleep 0.4; $datagrams_are_lost; f fault h0/coop1/1 late 20ms --count 20; sleep 0.045; f port h0/coop1/1 down
+        sleep 1; f port h0/coop1/1 up; done"
     # All is executed, and no acknowledgement comes. When the timer expires, the peer's process has gone on. (The count is never reached.)
     [arrived]='for i in 1 2 3; do sleep 0.4; f fault h0/coop1/1 cut --count 1000000 --for 300ms; sleep 0.6; done'
 )
 
 rules_about_repetition() {
-    local quick=(--mca btl_coopib_timeout 11) apart=(--hosts 2 --virtual-hosts --hcas 2) osc=(--map-by node --mca pml coop --mca osc multirail) name
-    for name in followers arrived; do
+    local quick=(--mca btl_coopib_timeout 11) apart=(--hosts 2 --virtual-hosts --hcas 2) osc=(--map-by node --mca pml coop --mca osc multirail) name kind
+    for name in followers closed arrived; do
+        kind=epoch
+        [ $name != closed ] || kind=watch
         wrong='^failover: FAILED: rank 1' check "without.$name" notices_the_rule $name "${doubts[$name]}" "${apart[@]}" -- "${osc[@]}" "${quick[@]}" \
-            -- epoch 5 65536
+            -- $kind 5 65536
     done
 }
 
@@ -135,6 +140,9 @@ rules_that_are_off() {
     check without.address fails_without address 'sleep 0.5; f port h0/coop0/1 down; sleep 0.3; f port h0/coop0/1 up --lid new' --hosts 2 -- "${coop[@]}" \
         -- both 4 $sizes
     back=no check without.ports fails_without ports "$first_port" --hosts 2 --ports 2 -- "${coop[@]}" -- both 4 $sizes
+    # osc/rdma takes a lock by a compare-and-swap. When it is repeated, the process waits for the lock that it has.
+    judge=survives_or_atomic check without.atomics notices_the_rule atomics "${cuts//coop1/coop0}" --hosts 2 --virtual-hosts --hcas 2 -- \
+        --map-by node --mca pml ob1 --mca osc rdma -- add 3 16
     judge=opens_later check without.unopened fails_without unopened 'sleep 1; f fault clear' "${two[@]}" -- "${coop[@]}" -- both 6 $sizes
 }
 

@@ -14,6 +14,7 @@
  *       one      one message at a time, there and back
  *       put, get, fence: rank 0 writes into a window of rank 1, or reads from it; fence: both write, with fences
  *       epoch    rank 0 writes into a window of rank 1 in epochs of post, start, complete and wait
+ *       watch    the same, and rank 1 watches its memory for late writes, for WATCH_MS after each epoch
  *       add      both ranks add to a counter in the memory of rank 1
  *       compute  two messages from rank 0 to 1; before the end of the first one rank 0 computes for SECONDS, before that of the
  *                second one rank 1. The other rank waits
@@ -29,7 +30,7 @@
 
 #include "counter.h"
 
-enum { WINDOW = 16, MOST_SIZES = 8, TENTHS = 3000 };
+enum { WINDOW = 16, MOST_SIZES = 8, TENTHS = 3000, WATCH_MS = 40 };
 
 static int rank, kinds;
 static size_t sizes[MOST_SIZES], most;
@@ -222,7 +223,7 @@ static uint64_t fences(void) {
 }
 
 /* Rank 1 looks at its memory as soon as its epoch is over, and changes it. */
-static uint64_t epochs(void) {
+static uint64_t epochs(int watch) {
     uint64_t *window, *local = malloc(most * WINDOW), number = 0;
     int last = 0, other = 1 - rank;
     MPI_Win win;
@@ -257,6 +258,7 @@ static uint64_t epochs(void) {
             bytes += size;
         }
         if (rank == 1) change(window, most * WINDOW);
+        if (rank == 1 && watch) usleep(WATCH_MS * 1000);
         number += WINDOW;
         count_bytes(bytes);
     }
@@ -346,7 +348,8 @@ int main(int argc, char** argv) {
     else if (strcmp(kind, "put") == 0) number = one_sided(1);
     else if (strcmp(kind, "get") == 0) number = one_sided(0);
     else if (strcmp(kind, "fence") == 0) number = fences();
-    else if (strcmp(kind, "epoch") == 0) number = epochs();
+    else if (strcmp(kind, "epoch") == 0) number = epochs(0);
+    else if (strcmp(kind, "watch") == 0) number = epochs(1);
     else if (strcmp(kind, "add") == 0) number = additions();
     else if (strcmp(kind, "compute") == 0) number = computations();
     else MPI_Abort(MPI_COMM_WORLD, 2);
