@@ -5,31 +5,26 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 
 #include "coop/base/architecture.h"
 #include "diagnose.h"
+#include "processes.h"
 
 namespace coop::pml {
 namespace {
 
 constexpr const char* kKey = "pml.coop";
 
-// Fields are only added at the end, so that an older version can read the fields that it knows.
-struct Card {
-    std::uint32_t wire_version = 0;
-    std::uint32_t report = 0;
-    BoardCard board;
-    std::uint64_t copy_works = 0;  // at least from this process to itself
-    Architecture architecture{};
-    std::uint32_t unused = 0;
-    LaneCard lane;
-};
-static_assert(sizeof(Card) == 72);
-// A card that an older version has published is shorter: what it does not tell is absent, not descriptor 0.
-static_assert(Card{}.board.fd == -1 && Card{}.lane.fd == -1);
+// True if the kernel lets this process copy from itself, which a seccomp filter may forbid.
+bool copies_work_here() noexcept {
+    const BoardCard own = board_card();
+    return node::try_copy(own.pid, own.nonce_address, own.nonce) == 0;
+}
 
-std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
+std::optional<Card> ask_for_card(ompi_proc_t* proc) noexcept {
     std::uint8_t* bytes = nullptr;
     std::size_t size = 0;
     int rc;
@@ -41,13 +36,31 @@ std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     return card;
 }
 
-// True if the kernel lets this process copy from itself, which a seccomp filter may forbid.
-bool copies_work_here() noexcept {
-    const BoardCard own = board_card();
-    return node::try_copy(own.pid, own.nonce_address, own.nonce) == 0;
+// Cards of processes of this node, by name. Under Module::lock. Never destroyed: a process may end without MPI_Finalize.
+std::unordered_map<std::uint64_t, Card>& known() {
+    static auto& all = *new std::unordered_map<std::uint64_t, Card>;
+    return all;
 }
 
 }  // namespace
+
+std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
+    {
+        Guard guard(module.lock);
+        if (const auto found = known().find(name_of(proc)); found != known().end()) return found->second;
+    }
+    return ask_for_card(proc);
+}
+
+void read_cards(ompi_proc_t** procs, std::size_t count) noexcept {
+    for (ompi_proc_t* proc : std::span(procs, count)) {
+        if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !is_of_our_job(proc))
+            continue;
+        const auto card = ask_for_card(proc);
+        Guard guard(module.lock);
+        if (card) known().insert_or_assign(name_of(proc), *card);
+    }
+}
 
 void publish_modex() noexcept {
     Card card{wire::kVersion,
@@ -62,26 +75,11 @@ void publish_modex() noexcept {
     static_cast<void>(rc);  // a peer that finds no card reports it
 }
 
-void check_version(ompi_proc_t* proc) noexcept {
-    if (proc == ompi_proc_local()) return;
-    const auto card = card_of(proc);
+void check_version(const ompi_proc_t* proc, const std::optional<Card>& card) noexcept {
     const std::uint32_t theirs = card ? card->architecture.word() : 0;  // 0: from an older version
     if (theirs != 0 && theirs != opal_local_arch) architectures_differ(proc->super.proc_name.vpid, theirs);
     if (!card || card->wire_version != wire::kVersion)
         versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
-}
-
-bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept {
-    const auto card = card_of(proc);
-    if (!card) return false;
-    board = card->board;
-    copies = card->copy_works;
-    return true;
-}
-
-LaneCard published_lane(ompi_proc_t* proc) noexcept {
-    const auto card = card_of(proc);
-    return card ? card->lane : LaneCard{};
 }
 
 bool rank_0_can_copy() noexcept {

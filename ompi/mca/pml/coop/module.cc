@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "async.h"
+#include "modex.h"
 #include "module.h"
 
 #include <chrono>
@@ -231,6 +232,7 @@ extern "C" int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs) {
     check_transports();
     if (rc == OMPI_SUCCESS) rc = register_arrivals();
     OBJ_DESTRUCT(&reachable);
+    if (rc == OMPI_SUCCESS) read_cards(procs, nprocs);
     return rc;
 }
 

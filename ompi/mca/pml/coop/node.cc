@@ -86,9 +86,8 @@ int copy_error(const BoardCard& card, bool it_copies) {
 }
 
 bool shares_memory(ompi_proc_t* proc) noexcept {
-    BoardCard card{};
-    bool it_copies = false;
-    return published_board(proc, card, it_copies) && card.fd >= 0;
+    const auto card = card_of(proc);
+    return card && card->board.fd >= 0;
 }
 
 // The processes of our job on this node, in the order of their ranks; empty: PMIx does not list them.
@@ -124,11 +123,9 @@ ompi_proc_t* first_of_node() {
 // Adds the CPUs that the other processes of the node may run on, until there are enough.
 void add_cpus_of_others(node::CpuSet& cpus, std::size_t enough) {
     for (ompi_proc_t* proc : processes_of_node()) {
-        BoardCard card{};
-        bool it_copies = false;
         if (node::count(cpus) >= enough) return;
-        if (proc && proc != ompi_proc_local() && published_board(proc, card, it_copies))
-            node::add(cpus, node::cpus_of(card.pid));
+        if (!proc || proc == ompi_proc_local()) continue;
+        if (const auto card = card_of(proc)) node::add(cpus, node::cpus_of(card->board.pid));
     }
 }
 
@@ -193,8 +190,8 @@ void report_missing_memory() noexcept {
 void count_hca_loads() noexcept {
     if (!counts_hca_loads()) return;
     ompi_proc_t* first = first_of_node();
-    const Neighbour* neighbour = first ? meet(first).neighbour.get()
-                                       : nullptr;  // of our job, so it is kept until the end
+    Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it is kept until the end
+    if (neighbour) neighbour->look_again();
     NodeMemory* const shared = first == ompi_proc_local() ? own_memory
                                : neighbour                ? neighbour->memory.load(std::memory_order_acquire)
                                                           : nullptr;
@@ -217,20 +214,16 @@ BoardCard board_card() noexcept {
 rndv::Board* my_board() noexcept { return own_memory ? &own_memory->board : nullptr; }
 rndv::BounceBuffers* my_bounces() noexcept { return own_memory ? &own_memory->bounces : nullptr; }
 
-std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept {
-    if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
-    BoardCard card{};
-    bool it_copies = false;
-    if (!published_board(proc, card, it_copies)) return nullptr;
+std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) noexcept {
+    if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
     auto fresh = std::make_unique<Neighbour>();
-    fresh->card = card;
+    fresh->card = card.board;
     if (!own_memory) fresh->card.fd = -1;  // sharing needs the memory of both
-    fresh->look_again();
-    fresh->lane_card = published_lane(proc);
+    fresh->lane_card = card.lane;
     fresh->is_guest = !is_of_our_job(proc);
     if (lane_is_wanted() && fresh->lane_card.fd >= 0)
         fresh->lane_in.store(module.config.lane_after, std::memory_order_relaxed);
-    fresh->copy_error = copy_error(card, it_copies);
+    fresh->copy_error = copy_error(card.board, card.copy_works);
     if (fresh->copy_error) announce(fresh->copy_error);
     return fresh;
 }

@@ -38,7 +38,7 @@ struct BoardCard {
 struct Neighbour {
     BoardCard card{};
     int copy_error = 0;                        // errno of the test copy; 0: it worked, or copies need no test
-    std::atomic<NodeMemory*> memory{nullptr};  // null: not mapped here; look_again() retries
+    std::atomic<NodeMemory*> memory{nullptr};  // null: not mapped here; look_again() maps it
     std::atomic<bool> sees_us{
         false};                  // it has told us that it has mapped our memory, so it can read our bounce buffers
     node::SharedMemory mapping;  // under Module::lock
@@ -55,7 +55,7 @@ struct Neighbour {
     rndv::Board& board() const noexcept {
         return memory.load(std::memory_order_acquire)->board;
     }  // precondition: is_mapped()
-    // Retries from time to time to map its memory if that has failed so far.
+    // Maps its memory; retries from time to time if that has failed so far.
     void look_again() noexcept {
         if (!is_mapped() && card.fd >= 0) [[unlikely]]
             try_to_map();
@@ -90,9 +90,10 @@ rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
 void count_hca_loads() noexcept;
 void stop_counting_hca_loads() noexcept;  // before the transports end
 
-// Maps the memory of another process of this node and tests a copy from it. Returns null for other nodes and for
-// ourselves.
-std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept;
+// Tests a copy from another process of this node, which has published the card. Its memory is mapped when a long message needs it
+// (look_again()). Returns null for other nodes.
+struct Card;
+std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) noexcept;
 
 // The name of a process on a board.
 inline std::uint64_t name_of(const ompi_proc_t* proc) noexcept {

@@ -25,8 +25,13 @@ Process& meet(ompi_proc_t* proc) noexcept {
         Guard guard(module.lock);
         if (Process* known = processes().find(name)) return *known;
     }
-    check_version(proc);
-    auto fresh = std::make_unique<Process>(name, make_neighbour(proc));
+    std::unique_ptr<Neighbour> neighbour;
+    if (proc != ompi_proc_local()) {
+        const auto card = card_of(proc);
+        check_version(proc, card);  // does not return if there is none
+        neighbour = make_neighbour(proc, *card);
+    }
+    auto fresh = std::make_unique<Process>(name, std::move(neighbour));
 
     Guard guard(module.lock);
     Process& process = *processes().add(name, fresh);
