@@ -137,9 +137,23 @@ TEST(LaneRing, records_that_are_read_at_once_need_only_the_beginning) {
 
 TEST(LaneRing, a_shorter_beginning_does_not_suffice) {
     bool seems_full = false;
-    ShortRing ring(kRing / 8);
-    for (int i = 0; i < 100 && !seems_full; ++i) seems_full = !ring.send(1, 1000) || !ring.receives(1, 1000);
+    ShortRing ring(first_lane_end(kRing, 2000) - 4096);
+    for (int i = 0; i < 100 && !seems_full; ++i) seems_full = !ring.send(1, 2000) || !ring.receives(1, 2000);
     EXPECT_TRUE(seems_full);
+}
+
+// Otherwise a writer that uses only the beginning would wait for news of an eighth of the ring.
+TEST(LaneRing, the_reader_tells_after_an_eighth_of_what_is_used) {
+    ShortRing ring(4096);
+    std::uint64_t told = 0;
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_TRUE(ring.send(1, 50));
+        ASSERT_TRUE(ring.receives(1, 50));
+        const std::uint64_t now = ring.freed.load();
+        if (now != told && i < 60) EXPECT_EQ(now - told, lane_delay(4096)) << i;
+        told = now;
+    }
+    EXPECT_EQ(lane_delay(kRing), kRing / 8);
 }
 
 TEST(LaneRing, a_beginning_that_is_full_refuses_until_more_may_be_used) {
@@ -178,8 +192,8 @@ TEST(LaneRing, more_may_be_used_at_any_time) {
 
 TEST(LaneRing, the_beginning_is_pages_of_the_ring) {
     EXPECT_EQ(first_lane_end(kMinLaneRing, 100'000), kMinLaneRing);
-    EXPECT_EQ(first_lane_end(128 * 1024, 4096), 28u * 1024);
-    EXPECT_EQ(first_lane_end(128 * 1024, 64) % 4096, 0u);
+    EXPECT_EQ(first_lane_end(128 * 1024, 4096), 12u * 1024);
+    EXPECT_EQ(first_lane_end(128 * 1024, 1100), 4096u);
 }
 
 TEST(LaneRing, the_longest_record_fits_any_empty_ring) {

@@ -149,9 +149,10 @@ constexpr ParamRow kParams[] = {
      .default_value = 1,
      .min = 0,
      .max = 1,
-     .help = "Whether messages inside a node go through a lane: memory that both processes share, without a transport. "
-             "0: no; 1: short ones (lane_small_max) and medium ones (lane_max) do, as soon as lane_after messages have "
-             "been sent to the process, unless the parameter btl excludes btl/vader.",
+     .help =
+         "Whether messages inside a node go through a lane: memory that both processes share, without a transport. "
+         "0: no; 1: short ones (lane_small_max) and medium ones (lane_max) do, after the first lane_after messages to "
+         "the process, unless the parameter btl excludes btl/vader.",
      .level = 3},
     {.name = "lane_small_max",
      .type = ParamType::kSize,
@@ -190,10 +191,10 @@ constexpr ParamRow kParams[] = {
     {.name = "lane_after",
      .type = ParamType::kInt,
      .unit = "messages",
-     .default_value = 8,
+     .default_value = 0,
      .min = 0,
      .max = 1 << 30,
-     .help = "Messages to a process of the node that still go through a transport before a lane to it is opened.",
+     .help = "Messages to a process of the node that go through a transport before a lane to it is opened.",
      .level = 6},
     {.name = "piece_min",
      .type = ParamType::kSize,

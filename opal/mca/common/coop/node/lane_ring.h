@@ -9,11 +9,11 @@
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. A record does
 // not wrap: if it does not fit before the end, the writer publishes a skip, and the record starts at the beginning. The
-// reader tells how far it has read after every eighth of the ring; the writer looks at that only when the ring seems
-// full. (Lamport's queue, with the index of the writer in the data.)
+// reader tells how far it has read after every eighth of what the writer uses; the writer looks at that only when the
+// ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
 // The writer may use only the beginning of the ring at first, because memory that nobody has touched costs a page fault
-// for each page: it skips the rest of each lap. The reader need not know where that ends.
+// for each page: it skips the rest of each lap. The reader takes the end of the farthest record for the end of that.
 //
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
@@ -52,11 +52,15 @@ constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
     return ring_bytes / 8 * 3 - kLaneWord;
 }
 
+// How much may be read before the reader tells, if `used` bytes of the ring are used.
+constexpr std::uint32_t lane_delay(std::uint32_t used) noexcept { return std::max(used / 8, 512u); }
+
 // How much of a ring to use at first: records of up to `bytes` bytes that are read at once never seem to fill it. Before a
-// record at the beginning there must be room for it there, of which the reader tells with the delay of an eighth.
+// record at the beginning there must be room for it there, of which the reader tells with a delay.
 constexpr std::uint32_t first_lane_end(std::uint32_t ring_bytes, std::uint32_t bytes) noexcept {
     constexpr std::uint32_t kPage = 4096;
-    const std::uint32_t least = ring_bytes / 8 + 2 * (lane_record_bytes(bytes) + kLaneLine);
+    const std::uint32_t two = 2 * (lane_record_bytes(bytes) + kLaneLine);
+    const std::uint32_t least = two + lane_delay(two / 7 * 8 + 8);
     return std::min((least + kPage - 1) / kPage * kPage, ring_bytes);
 }
 
@@ -146,8 +150,10 @@ public:
     }
 
     void pass(const LaneRecord& record) noexcept {
-        position_ += lane_record_bytes(record.bytes);
-        if (position_ - told_ >= size_ / 8) memory_.store_freed(told_ = position_);
+        const std::uint32_t bytes = lane_record_bytes(record.bytes);
+        position_ += bytes;
+        used_ = std::max(used_, record.at - kLaneWord + bytes);
+        if (position_ - told_ >= lane_delay(used_)) memory_.store_freed(told_ = position_);
     }
 
 private:
@@ -157,6 +163,7 @@ private:
     std::uint32_t size_ = 0;
     std::uint64_t position_ = 0;  // of the next record
     std::uint64_t told_ = 0;      // what the writer may know
+    std::uint32_t used_ = 0;      // the end of the farthest record
 };
 
 // A ring in memory.
