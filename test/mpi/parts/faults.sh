@@ -25,7 +25,7 @@ damaged_header_is_diagnosed() {
 bad_packet_is_diagnosed() { # SENDER LINE ARGUMENT…
     local sender=$1 line=$2
     shift 2
-    limit=60 ends_with_an_error launch_and_keep vader 4 --mca pml_coop_protocol rget "$bin/bad_packets" "$@" || return 1
+    limit=60 ends_with_an_error launch_and_keep vader 4 --mca pml_coop_protocol rget --mca pml_coop_lane 0 "$bin/bad_packets" "$@" || return 1
     grep -aqE "^  Sender: *rank $sender$" "$log.job" && grep -aqE "^  $line$" "$log.job"
 }
 

@@ -132,7 +132,9 @@ Peer& Comm::make_peer(std::int32_t rank) noexcept {
 
 bool Peer::may_offer() noexcept {
     if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return false;
-    return reach(*this) && can_share() && copies_at_once(*rdma->btl) && rdma->btl->btl_registration_handle_size == 0;
+    if (!reach(*this)) return false;
+    if (neighbour) neighbour->look_again();
+    return can_share() && copies_at_once(*rdma->btl) && rdma->btl->btl_registration_handle_size == 0;
 }
 
 namespace {
