@@ -47,6 +47,9 @@ part_lane() {
     check lane.the_report_shows_the_limit_that_is_found limit_is_reported -1 ': up to [0-9]* bytes if the sender waits, else [0-9]* (measured: lane '
     check lane.the_report_shows_the_limit_that_is_given limit_is_reported 40000 '$'
     check lane.cases_when_operations_are_refused lane_job 2 --mca pml_coop_fault busy:3,sendi:2,alloc:5 "$bin/lane" refused
+    # A ring that gets no more memory keeps the short messages.
+    check lane.cases_when_memory_is_short lane_job 2 --mca pml_coop_fault pages:1 "$bin/lane" refused
+    check lane.cases_when_memory_becomes_short lane_job 3 --mca pml_coop_fault pages:4 --mca mpi_yield_when_idle 1 "$bin/lane" refused
     check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
         lane_cases 2 "$topic"

@@ -156,6 +156,19 @@ TEST(LaneRing, the_reader_tells_after_an_eighth_of_what_is_used) {
     EXPECT_EQ(lane_delay(kRing), kRing / 8);
 }
 
+TEST(LaneRing, records_that_fit_for_sure_into_a_beginning_always_do) {
+    for (const std::uint32_t end : {4096u - 64, 8192u - 128, 8192u}) {
+        const std::uint32_t longest = longest_record_of(end);
+        ShortRing ring(end);
+        for (std::uint32_t i = 0; i < 5000; ++i) {
+            const std::uint32_t length = i % 3 == 0 ? longest : i * 7919 % (longest + 1);
+            ASSERT_TRUE(ring.send(1, length)) << end << ", record " << i;
+            ASSERT_TRUE(ring.receives(1, length)) << end << ", record " << i;
+        }
+        EXPECT_TRUE(ring.is_rest_untouched()) << end;
+    }
+}
+
 TEST(LaneRing, a_beginning_that_is_full_refuses_until_more_may_be_used) {
     ShortRing ring(4096);
     EXPECT_EQ(ring.writer.end(), 4096u);

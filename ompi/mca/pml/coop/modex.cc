@@ -36,7 +36,12 @@ std::optional<Card> ask_for_card(ompi_proc_t* proc) noexcept {
     return card;
 }
 
-// Cards of processes of this node, by name. Under Module::lock. Never destroyed: a process may end without MPI_Finalize.
+// Another process of our job on this node.
+bool is_neighbour(const ompi_proc_t* proc) noexcept {
+    return proc != ompi_proc_local() && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) && is_of_our_job(proc);
+}
+
+// Cards of neighbours, by name. Under Module::lock. Never destroyed: a process may end without MPI_Finalize.
 std::unordered_map<std::uint64_t, Card>& known() {
     static auto& all = *new std::unordered_map<std::uint64_t, Card>;
     return all;
@@ -49,17 +54,17 @@ std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
         Guard guard(module.lock);
         if (const auto found = known().find(name_of(proc)); found != known().end()) return found->second;
     }
-    return ask_for_card(proc);
+    const auto card = ask_for_card(proc);
+    if (card && is_neighbour(proc)) {
+        Guard guard(module.lock);
+        known().try_emplace(name_of(proc), *card);
+    }
+    return card;
 }
 
 void read_cards(ompi_proc_t** procs, std::size_t count) noexcept {
-    for (ompi_proc_t* proc : std::span(procs, count)) {
-        if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) || !is_of_our_job(proc))
-            continue;
-        const auto card = ask_for_card(proc);
-        Guard guard(module.lock);
-        if (card) known().insert_or_assign(name_of(proc), *card);
-    }
+    for (ompi_proc_t* proc : std::span(procs, count))
+        if (is_neighbour(proc)) card_of(proc);
 }
 
 void publish_modex() noexcept {

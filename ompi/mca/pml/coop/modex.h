@@ -28,8 +28,8 @@ static_assert(Card{}.board.fd == -1 && Card{}.lane.fd == -1);
 
 void publish_modex() noexcept;
 
-// Returns what the process has published; nothing if it has published nothing. If read_cards() has not read it, this asks PMIx, whose
-// thread has to get a CPU: with more processes than CPUs that takes milliseconds.
+// Returns what the process has published; nothing if it has published nothing. Cards of neighbours in our job are kept. The others come
+// from PMIx, whose thread has to get a CPU: with more processes than CPUs that takes milliseconds.
 std::optional<Card> card_of(ompi_proc_t* proc) noexcept;
 
 // Reads the cards of those processes of our job that are on this node. In MPI_Init, so that the first messages need not wait for that.

@@ -193,13 +193,13 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     if (!enable || module.enabled) return OMPI_SUCCESS;
     check_parameters();
     module.threads = opal_using_threads();
+    OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
     module.crowded = is_crowded();
     module.my_rank = ompi_proc_local()->super.proc_name.vpid;
     static_assert(rndv::kRows <= Usage::kMaxRows && rndv::kReasons <= Usage::kMaxReasons);
     module.usage = Usage(rndv::kRows, rndv::kReasons);
     module.usage.set_threads(module.threads);
     module.counters.set_threads(module.threads);
-    OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
     OBJ_CONSTRUCT(&module.arrived, opal_free_list_t);
     OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);
     make_list<Arrived>(module.arrived, opal_free_list_item_t_class,

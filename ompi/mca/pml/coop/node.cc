@@ -21,6 +21,9 @@
 namespace coop::pml {
 namespace {
 
+// Messages of a process of another job before it takes one of the few rings for such processes.
+constexpr std::int64_t kGuestAfter = 8;
+
 // Neighbours read it to test copies.
 std::uint64_t nonce;
 node::SharedMemory own_mapping;
@@ -222,7 +225,8 @@ std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) n
     fresh->lane_card = card.lane;
     fresh->is_guest = !is_of_our_job(proc);
     if (lane_is_wanted() && fresh->lane_card.fd >= 0)
-        fresh->lane_in.store(module.config.lane_after, std::memory_order_relaxed);
+        fresh->lane_in.store(std::max<std::int64_t>(module.config.lane_after, fresh->is_guest ? kGuestAfter : 0),
+                             std::memory_order_relaxed);
     fresh->copy_error = copy_error(card.board, card.copy_works);
     if (fresh->copy_error) announce(fresh->copy_error);
     return fresh;

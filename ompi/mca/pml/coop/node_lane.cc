@@ -176,10 +176,13 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
 
 bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
-    if (from == size || is_short_of_memory_) return false;
-    is_short_of_memory_ = provide(area_.ring(ring_) + from, to - from) != 0;
-    if (!is_short_of_memory_) writer_.use(to);
-    return !is_short_of_memory_;
+    if (from == size || is_too_short_for(longest_)) return false;
+    if (module.faults.hit(Fault::kPages) || provide(area_.ring(ring_) + from, to - from) != 0) {
+        fits_.store(node::longest_record_of(from) - kHeaderRoom, std::memory_order_relaxed);
+        return false;
+    }
+    writer_.use(to);
+    return true;
 }
 
 bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept {

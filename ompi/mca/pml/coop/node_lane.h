@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
-// publishes the memory in which it receives; a neighbour that has sent to it a few times claims a ring there. From then
+// publishes the memory in which it receives; a neighbour claims a ring with its first message there. From then
 // on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
 // packets are those of the transports, with the same headers, sequence numbers and functions that handle them.
 //
@@ -44,8 +44,10 @@ public:
     LaneOut& operator=(const LaneOut&) = delete;
 
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
-    std::size_t longest_payload() const noexcept { return longest_; }
+    std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
     std::size_t whole_max() const noexcept { return whole_max_; }
+    // The system has provided no more memory for the ring, which is too short for a packet with this payload.
+    bool is_too_short_for(std::size_t bytes) const noexcept { return bytes > fits_.load(std::memory_order_relaxed); }
     // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a
     // found limit does not apply, because it compares with copies of the kernel.
     std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
@@ -110,7 +112,7 @@ private:
     std::uint32_t ring_;
     bool is_guest_;
     std::size_t longest_, whole_max_;
-    bool is_short_of_memory_ = false;            // under `lock_`: the ring stays as short as it is
+    std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                            // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     SpinLock lock_;

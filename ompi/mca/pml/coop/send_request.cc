@@ -265,13 +265,28 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     return r;
 }
 
+namespace {
+
+bool fits_one_packet(const SendRequest& r) noexcept {
+    return r.bytes() <= r.peer->whole_max(r.lane, rndv::sender_waits(r.call)) &&
+           r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+}
+
+}  // namespace
+
 bool reserve_id(SendRequest& r) noexcept {
     r.lane = r.peer->lane();
-    const bool fits = r.bytes() <= r.peer->whole_max(r.lane, rndv::sender_waits(r.call)) &&
-                      r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const bool fits = fits_one_packet(r);
     if (fits || module.faults.hit(Fault::kNoId)) return fits;
     r.id = module.sends.acquire(&r, module.threads);
     return r.id != 0;
+}
+
+void leave_lane(SendRequest& r) noexcept {
+    LaneOut* const lane = std::exchange(r.lane, nullptr);
+    if (fits_one_packet(r) || r.id != 0) return;
+    r.id = module.sends.acquire(&r, module.threads);
+    if (r.id == 0) r.lane = lane;  // tried again with the next attempt
 }
 
 void set_blocking(SendRequest& r) noexcept {

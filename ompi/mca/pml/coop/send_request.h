@@ -75,6 +75,9 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
 // Takes an id if the receiver will answer the message. To be called after reach() and before the message takes its
 // sequence number, while the send can still be refused. Returns false if there is no memory for an id.
 [[nodiscard]] bool reserve_id(SendRequest& request) noexcept;
+// The ring is too short for the message, for lack of memory: its transport takes it, in the same order. The lane stays if there is no
+// memory for the id that this may need.
+void leave_lane(SendRequest& request) noexcept;
 // Called before start_send() if the caller waits in the MPI call.
 void set_blocking(SendRequest& request) noexcept;
 void start_send(SendRequest& request, std::uint16_t sequence) noexcept;

@@ -226,7 +226,10 @@ Next start_step(SendRequest& r) noexcept {
     take_in_written_parameters();
     not_idle();
     mca_bml_base_btl_t& btl = *r.peer->eager();
-    if (r.peer->neighbour && r.bytes() > r.peer->whole_max(r.lane, false)) r.peer->neighbour->look_again();
+    if (r.lane && r.lane->is_too_short_for(r.bytes())) [[unlikely]]
+        leave_lane(r);
+    if (r.peer->neighbour && r.bytes() > r.peer->whole_max(r.lane, rndv::sender_waits(r.call)))
+        r.peer->neighbour->look_again();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     r.extension = r.peer->rdma_extension;
