@@ -45,3 +45,15 @@ on_every_wire() {
         [ $end -ge "$least" ] || { echo "too few: the rail has not been used"; return 1; }
     done
 }
+
+# lose_all END…: everything that is sent at these ends of rails is lost. lose_nothing END…: they work again.
+lose_all() { for end in "$@"; do tc qdisc add dev "$end" root netem loss 100%; done; }
+lose_nothing() { for end in "$@"; do tc qdisc del dev "$end" root; done; }
+
+# Waits for the job whose process is $job and whose output is in $log.job; prints its output, returns its status.
+ended_with() {
+    local status=0
+    wait "$job" || status=$?
+    cat "$log.job"
+    return $status
+}

@@ -12,7 +12,7 @@ build_programs() {
     local log=$results/log/build.log programs=$here/../fabric/programs program storm
     (
         storm=$(mpi_program storm) && cp "$storm" "$results/bin" &&
-            for program in one_sided interrupts; do
+            for program in one_sided interrupts failover; do
                 mpicc -O1 -Wall -Wextra -Werror -o "$results/bin/$program" "$programs/$program.c" || exit 1
             done &&
             build_watches "$programs" "$results/bin"

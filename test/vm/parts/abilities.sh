@@ -3,10 +3,6 @@
 # Properties of Soft-RoCE that differ from hardware, and how jobs cope with them.
 # shellcheck disable=SC2154 # variables of tests
 
-# lose_all: rail 1 loses everything that is sent, at both ends. lose_nothing: it works again.
-lose_all() { for end in a1 b1; do tc qdisc add dev "$end" root netem loss 100%; done; }
-lose_nothing() { for end in a1 b1; do tc qdisc del dev "$end" root; done; }
-
 # storm_and_then SECONDS [MPIRUN ARGUMENT…]: starts a storm of that duration in the background and returns when it has begun. Sets `job`; output in $log.job.
 storm_and_then() {
     local seconds=$1
@@ -21,27 +17,20 @@ storm_and_then() {
     done
 }
 
-ended_with() { # prints the job's output, returns its status
-    local status=0
-    wait "$job" || status=$?
-    cat "$log.job"
-    return $status
-}
-
 # A cable that is down for less time than the retries take (timer 18 and six retries: some seconds) must not disturb the job.
 short_cut() {
     storm_and_then 6 --mca btl_coopib_timeout 18 || return 1
-    lose_all && sleep 1 && lose_nothing
+    lose_all a1 b1 && sleep 1 && lose_nothing a1 b1
     ended_with
 }
 
 # If it stays down, the job ends and says which rail failed and why.
 lasting_cut() {
     storm_and_then 60 --mca btl_coopib_timeout 14 || return 1
-    lose_all
+    lose_all a1 b1
     local status=0
     ended_with || status=$?
-    lose_nothing
+    lose_nothing a1 b1
     is_status_of_an_error $status || return 1
     grep -q '^A rail of btl/coopib has failed' "$log.job" && grep -qE '^  HCA: +[ab]1$' "$log.job" &&
         grep -qE '^  Status: +transport retry counter exceeded' "$log.job"
@@ -50,7 +39,7 @@ lasting_cut() {
 # With the default timer and retries a rail lasts as long as one of btl/openib (about half a minute).
 default_patience() {
     storm_and_then 8 || return 1
-    lose_all && sleep 5 && lose_nothing
+    lose_all a1 b1 && sleep 5 && lose_nothing a1 b1
     ended_with
 }
 
@@ -58,10 +47,10 @@ default_patience() {
 # uses the other rail.
 dead_from_the_start() {
     local status=0
-    lose_all
+    lose_all a1 b1
     for end in a1 b1; do ip neigh flush dev "$end"; done
     limit=90 storm_of 60 ob1 || status=$?
-    lose_nothing
+    lose_nothing a1 b1
     return $status
 }
 
