@@ -80,8 +80,13 @@ Status Connector::send(std::span<const path::PortRecord> remote, std::span<const
     std::stable_partition(pairs.begin(), pairs.end(), [&](const Pair& pair) {
         return (way.avoid_local & set_of(pair.from->port())) == 0 && (way.avoid_remote & set_of(*pair.to)) == 0;
     });
-    const Pair& pair = pairs[way.attempt % pairs.size()];
-    return pair.from->send(now.empty() ? *pair.to : now[static_cast<std::size_t>(pair.to - remote.data())], datagram);
+    // A port may refuse, for example because it is down. Then the next one is tried.
+    for (std::size_t i = 0;; ++i) {
+        const Pair& pair = pairs[(way.attempt + i) % pairs.size()];
+        const path::PortRecord& to = now.empty() ? *pair.to : now[static_cast<std::size_t>(pair.to - remote.data())];
+        Status sent = pair.from->send(to, datagram);
+        if (sent || i + 1 == pairs.size()) return sent;
+    }
 }
 
 void Connector::on_moved(const path::PortRecord& port) noexcept {
