@@ -26,9 +26,16 @@ link_is_down() {
     ip link set a1 down && sleep 2 && ip link set a1 up && ip route add 10.0.1.2/32 dev a1 src 10.0.1.1 table 103
 }
 
+# The route goes with the address.
+address_is_deleted() {
+    ip addr del 10.0.1.1/24 dev a1 && sleep 2 && ip addr add 10.0.1.1/24 dev a1 noprefixroute &&
+        ip route replace 10.0.1.2/32 dev a1 src 10.0.1.1 table 103
+}
+
 part_failover() {
     check failover.packets_of_a_rail_are_lost.coop outlives coop 12 packets_are_lost
     check failover.packets_of_a_rail_are_lost.ob1 outlives ob1 12 packets_are_lost
     check failover.link_is_down.coop outlives coop 12 link_is_down
+    check failover.address_is_deleted.coop outlives coop 14 address_is_deleted
     check failover.all_packets_are_lost.ob1 outlives ob1 15 all_packets_are_lost
 }

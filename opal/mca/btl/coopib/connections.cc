@@ -181,6 +181,8 @@ void Connections::look_at_own_ports(std::size_t hca) {
         const auto* now = std::get_if<path::PortRecord>(&found);
         if (now == nullptr || (now->lid == port.lid && now->gid == port.gid && now->gid_index == port.gid_index))
             continue;
+        // The IP address of a RoCE port has gone. The peers cannot reach the one that is left.
+        if (path::is_link_local(now->gid) && !path::is_link_local(port.gid)) continue;
         port.lid = now->lid;
         port.gid = now->gid;
         port.gid_index = now->gid_index;
