@@ -150,7 +150,9 @@ TEST(LaneRing, the_reader_tells_after_an_eighth_of_what_is_used) {
         ASSERT_TRUE(ring.send(1, 50));
         ASSERT_TRUE(ring.receives(1, 50));
         const std::uint64_t now = ring.freed.load();
-        if (now != told && i < 60) EXPECT_EQ(now - told, lane_delay(4096)) << i;
+        if (now != told && i < 60) {
+            EXPECT_EQ(now - told, lane_delay(4096)) << i;
+        }
         told = now;
     }
     EXPECT_EQ(lane_delay(kRing), kRing / 8);
