@@ -8,6 +8,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh
 . "$top/test/build/lib.sh"
 export top
+unset COOP_TEST_UNTIL # of the check that runs this
 
 # --- steps, parts, and the closing line (lib/steps.sh) ----------------------------------------------------------------
 
@@ -56,7 +57,7 @@ closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
 closes a_step_after_the_time_limit_is_a_skip '1 passed, 0 failed, 1 skipped, 0 retried' \
     'step some 1 reports "PASS a"; COOP_TEST_UNTIL=$EPOCHSECONDS; step more 5 reports "PASS b"'
 closes a_step_that_the_time_limit_ends_reports_fewer_tests '1 passed, 0 failed, 1 skipped, 0 retried' \
-    'COOP_TEST_UNTIL=$((EPOCHSECONDS + 1)); slowly() { sleep 1; reports "PASS a" "SKIP b: late"; }; step some 5 slowly'
+    'COOP_TEST_UNTIL=$((EPOCHSECONDS + 2)); slowly() { sleep 2; reports "PASS a" "SKIP b: late"; }; step some 5 slowly'
 
 # --- a run of tests (lib/report.sh, lib/cases.sh) -----------------------------------------------------------------------
 
@@ -78,8 +79,8 @@ two='case $1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1; echo RUN 
 run_says a_test_after_the_time_limit_is_skipped '^SKIP late: no time was left' 'COOP_TEST_UNTIL=$EPOCHSECONDS; check late false'
 run_says a_case_after_the_time_limit_is_skipped '^SKIP vader\.fake\.a: no time was left' "COOP_TEST_UNTIL=\$EPOCHSECONDS; program '$two'; topic"
 run_says cases_that_began_in_time_are_reported '^PASS vader\.fake\.b' \
-    "program 'case \$1 in --list) echo a; echo b;; *) sleep 1; echo RUN a; echo OK a 0.1; echo RUN b; echo OK b 0.1;; esac'
-    COOP_TEST_UNTIL=\$((EPOCHSECONDS + 1)); topic"
+    "program 'case \$1 in --list) echo a; echo b;; *) sleep 2; echo RUN a; echo OK a 0.1; echo RUN b; echo OK b 0.1;; esac'
+    COOP_TEST_UNTIL=\$((EPOCHSECONDS + 2)); topic"
 run_says a_part_after_the_time_limit_is_skipped '^SKIP late: no time was left' \
     'COOP_TEST_UNTIL=$EPOCHSECONDS; part_late() { check one false; }; run_part late "*"'
 run_says cases_pass_and_are_skipped '^SKIP vader\.fake\.b: not here$' "program '$two'; topic"
