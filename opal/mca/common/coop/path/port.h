@@ -36,7 +36,9 @@ constexpr unsigned kMaxLmc = 7;           // IBTA: three bits
 constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
 
 using Gid = std::array<std::uint8_t, 16>;
-constexpr bool is_link_local(const Gid& gid) noexcept { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
+constexpr bool is_link_local(std::span<const std::uint8_t, 16> gid) noexcept {
+    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
 
 enum class LinkLayer : std::uint8_t { kInfiniband = 1, kEthernet = 2 };
 

@@ -48,15 +48,13 @@ bool is_ipv4(const ibv_gid& gid) noexcept {
     return std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0;
 }
 
-bool is_link_local(const ibv_gid& gid) noexcept { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
-
 bool is_zero(const ibv_gid& gid) noexcept {
     return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](std::uint8_t b) { return b == 0; });
 }
 
 // Smaller is better: v2 before v1, then IPv4, then a global address, then link-local.
 int rank_of(const ibv_gid_entry& entry) noexcept {
-    const int form = is_ipv4(entry.gid) ? 0 : is_link_local(entry.gid) ? 2 : 1;
+    const int form = is_ipv4(entry.gid) ? 0 : path::is_link_local(entry.gid.raw) ? 2 : 1;
     return (entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 0 : 10) + form;
 }
 
