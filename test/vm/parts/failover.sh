@@ -21,15 +21,11 @@ outlives() {
 
 packets_are_lost() { lose_all a1 b1 && sleep 3 && lose_nothing a1 b1; }
 all_packets_are_lost() { lose_all a0 b0 a1 b1 && sleep 3 && lose_nothing a0 b0 a1 b1; }
-# The kernel forgets the route of rail 1 with the link (guest/rails.sh).
-link_is_down() {
-    ip link set a1 down && sleep 2 && ip link set a1 up && ip route add 10.0.1.2/32 dev a1 src 10.0.1.1 table 103
-}
-
-# The route goes with the address.
+# The kernel forgets the route of a1 (guest/rails.sh) with its link and with its address.
+restore_route() { ip route replace 10.0.1.2/32 dev a1 src 10.0.1.1 table 103; }
+link_is_down() { ip link set a1 down && sleep 2 && ip link set a1 up && restore_route; }
 address_is_deleted() {
-    ip addr del 10.0.1.1/24 dev a1 && sleep 2 && ip addr add 10.0.1.1/24 dev a1 noprefixroute &&
-        ip route replace 10.0.1.2/32 dev a1 src 10.0.1.1 table 103
+    ip addr del 10.0.1.1/24 dev a1 && sleep 2 && ip addr add 10.0.1.1/24 dev a1 noprefixroute && restore_route
 }
 
 part_failover() {

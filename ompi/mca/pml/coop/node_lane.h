@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
-// publishes the memory in which it receives; a neighbour claims a ring with its first message there. From then
+// publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then
 // on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
 // packets are those of the transports, with the same headers, sequence numbers and functions that handle them.
 //

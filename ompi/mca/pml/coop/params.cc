@@ -323,8 +323,7 @@ constexpr ParamRow kParams[] = {
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas. Names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, hca_get, "
              "hca_busy, hca_lost, hca_key (copies by HCAs), pages, and corrupt_match, corrupt_rts, corrupt_cts, "
-             "corrupt_frag, "
-             "corrupt_fin, to which =byte may be appended.",
+             "corrupt_frag, corrupt_fin, to which =byte may be appended.",
      .level = 9},
 };
 

@@ -64,8 +64,8 @@ constexpr std::uint32_t first_lane_end(std::uint32_t ring_bytes, std::uint32_t b
     return std::min((least + kPage - 1) / kPage * kPage, ring_bytes);
 }
 
-// The longest record that fits for sure into the beginning of a ring, from where on the ring stays as short as that, when
-// all records before it have been read.
+// If no more than `end` bytes of a ring can ever be used: the longest record that always fits when all records before it
+// have been read.
 constexpr std::uint32_t longest_record_of(std::uint32_t end) noexcept {
     return (end - lane_delay(end)) / 2 - 2 * kLaneLine - kLaneWord;
 }

@@ -28,7 +28,7 @@ public:
     AddressHandles(ibv_pd* pd, std::size_t most, const AddressOptions& options) noexcept
         : pd_(pd), most_(most), options_(options) {}
 
-    // Returns null if the device cannot create a handle, or if all cached ones are in use and the limit is
+    // Returns null if the device cannot create a handle, if the own port is not active, or if all cached ones are in use and the limit is
     // reached.
     Handle* find_or_make(const path::PortRecord& local, const path::PortRecord& remote);
     std::size_t size() const noexcept { return handles_.size(); }
