@@ -17,7 +17,8 @@ prepare_failover() {
 
 # failing FAULTS [SUBNET OPTION…] -- [MPIRUN ARGUMENT…] -- ARGUMENT…: runs the program on a subnet, and the shell commands FAULTS when it
 # has started, those of $at_first earlier: 'f' stands for coop-fabric. Writes the job's output to $log.job and returns its status.
-# Without the lane, because both ranks are in one node.
+# Makes the file $log.job.late if the job ended before the last of FAULTS could show, as it may on a busy machine. Without the lane,
+# because both ranks are in one node.
 failing() {
     local faults=$1 options=() extra=()
     shift
@@ -30,10 +31,12 @@ failing() {
     limit=${limit:-60} on_subnet "${options[@]}" -- sh -c 'at_first=$1 faults=$2 output=$3; shift 3
         f() { "$COOP_FABRIC_TOOL" "$@"; }
         eval "$at_first"
-        rm -f "$COOP_TEST_STARTED" # of the last job of this name
+        rm -f "$COOP_TEST_STARTED" "$output.late" # of the last job of this name
         "$@" >"$output" 2>&1 & job=$!
         until [ -e "$COOP_TEST_STARTED" ] || ! kill -0 $job 2>/dev/null; do sleep 0.02; done
-        eval "$faults"; wait $job' \
+        eval "$faults"
+        { kill -0 $job && sleep 0.2 && kill -0 $job; } 2>/dev/null || : >"$output.late"
+        wait $job' \
         sh "${at_first:-}" "$faults" "$log.job" mpirun -np 2 --oversubscribe -x COOP_TEST_STARTED --mca btl coopib,self --mca btl_coopib_failover "${on:-1}" --mca btl_coopib_report 1 \
         --mca mpi_yield_when_idle 1 --mca pml_coop_lane 0 "${extra[@]}" "$failover" "$@"
 }

@@ -185,6 +185,14 @@ TEST(Migration, counts_a_forced_move_once_though_the_hca_reports_it) {
     EXPECT_EQ(m.cause(), MoveCause::kAsked);
 }
 
+TEST(Migration, moves_on_request_only_if_it_was_armed_before_the_request) {
+    Migration m = in_state(Is::kLoading);
+    EXPECT_EQ(list(m.on(On::kAsked, kStart)), std::vector{Do::kLook});
+    EXPECT_TRUE(list(m.on(On::kSeenArmed, kStart)).empty());
+    EXPECT_EQ(list(m.on(On::kAsked, kStart)), std::vector{Do::kLook});
+    EXPECT_EQ(list(m.on(On::kSeenArmed, kStart)), std::vector{Do::kForce});
+}
+
 // On path 1 after path 0 has failed at this side, and confirmed.
 Migration moved_away(bool returns) {
     Migration m(2, returns);
@@ -317,6 +325,10 @@ public:
         while (step()) {
         }
     }
+    // The owner of this side wants another path.
+    void ask(std::size_t i) {
+        if (!sides[i].dead) carry_out(i, sides[i].machine.on(On::kAsked, 0));
+    }
     bool armed() const { return sides[0].state == Hw::kArmed && sides[1].state == Hw::kArmed; }
     std::size_t random(std::size_t below) { return random_() % below; }
 
@@ -427,6 +439,35 @@ TEST(MigrationModel, survives_the_loss_of_one_path_after_the_other) {
             }
             EXPECT_EQ(net.sides[0].primary, net.sides[1].primary);
         }
+    }
+}
+
+// Both sides may ask for another path at any time, and a path may fail meanwhile.
+TEST(MigrationModel, survives_requests_of_both_sides) {
+    for (unsigned seed = 0; seed < 500; ++seed) {
+        Network net(2 + seed % 3, seed);
+        net.settle();
+        std::uint64_t moves = 0;
+        for (int round = 0; round < 20; ++round) {
+            for (int i = 0; i < 20; ++i) {
+                const std::size_t side = net.random(2), what = net.random(4);
+                if (what == 0) net.ask(side);
+                else if (what == 1) net.request(side);
+                else static_cast<void>(net.step());
+            }
+            net.settle();
+            for (const std::size_t i : {0, 1}) net.request(i);
+            net.settle();
+            if (net.armed() && net.random(4) == 0) lose_one_path(net);
+            for (const auto& side : net.sides) {
+                ASSERT_FALSE(side.dead) << "seed " << seed << ", round " << round;
+                EXPECT_EQ(side.machine.current(), side.primary);
+            }
+            EXPECT_EQ(net.sides[0].primary, net.sides[1].primary);
+            net.cut.reset();
+            moves = net.sides[0].machine.moves();
+        }
+        EXPECT_GT(moves, 5u);
     }
 }
 

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "coop/path/balance.h"
 #include "coop/path/pairing.h"
 #include "coop/path/partition_clock.h"
 #include "coop/path/port.h"
@@ -58,6 +59,7 @@ struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint64_t moves = 0;               // to another path
     path::NoAlternate no_alternate = path::NoAlternate::kNone;
     std::unique_ptr<MigratingQp> migrating;              // null: it does not migrate
+    std::unique_ptr<path::Balance> balance;              // null: it does not leave congested paths
     std::optional<sched::SequenceNumber> last_follower;  // the last message behind stripes that has arrived over it
 
     // Brings the queue pair to the error state.

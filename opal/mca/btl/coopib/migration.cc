@@ -63,6 +63,10 @@ void Migrations::begin(const Module& m, Rail& rail, const path::PathChoice& path
     carry_out(*qp, qp->machine.on(MigrationEvent::kConnected, 0), 0);
     if (qp->machine.state() == path::MigrationState::kUnable) rail.no_alternate = path::NoAlternate::kRefused;
     rail.migrating = std::move(qp);
+    if (m.given.apm_balance == 0) return;
+    const std::uint32_t link = std::min(m.own.ports[path.local_port].rate_mbytes_per_s,
+                                        remote.ports[path.remote_port].rate_mbytes_per_s);
+    rail.balance = std::make_unique<path::Balance>(ring.paths.size(), link * 1e-3);
 }
 
 // The probes of the rail have armed it, if both sides had loaded by then.
@@ -129,6 +133,12 @@ std::optional<std::uint64_t> Migrations::next_tick() const noexcept {
     return first == UINT64_MAX ? std::nullopt : std::optional(first);
 }
 
+void Migrations::leave(Rail& rail, std::uint64_t now) {
+    if (rail.migrating == nullptr) return;
+    const std::lock_guard guard(lock_);
+    carry_out(*rail.migrating, rail.migrating->machine.on(MigrationEvent::kAsked, now), now);
+}
+
 bool Migrations::is_armed(Rail& rail, std::uint64_t now) {
     if (rail.migrating == nullptr) return false;
     const std::lock_guard guard(lock_);
@@ -161,7 +171,8 @@ void Migrations::carry_out(MigratingQp& qp, MigrationDo action, std::uint64_t no
     case MigrationDo::kSend: return send(qp);
     case MigrationDo::kTell: {
         const rail::AlternatePath& path = qp.ring[qp.machine.current()];
-        moved_.push_back({qp.hca, qp.number, path.port(), path.address.src_path_bits, qp.machine.cause()});
+        moved_.push_back(
+            {qp.hca, qp.number, path.port(), path.address.src_path_bits, qp.machine.current(), qp.machine.cause()});
         return;
     }
     }
@@ -226,16 +237,31 @@ void note_moved(Module& m, const Moved& moved) {
             rail->port = moved.port;
             rail->path_bits = moved.path_bits;
             ++rail->moves;
+            if (rail->balance != nullptr) rail->balance->on_moved(moved.path, now_ns());
             // What has been learned over the other path may be wrong now.
             channel.trials = {};
             channel.timed = {};
         }
 }
 
+namespace {
+
+void note_all_moved(Module& m) {
+    for (const Moved& moved : m.migrations->take_moved()) note_moved(m, moved);
+}
+
+}  // namespace
+
 void on_pulse(Module& m, Rail& rail) {
     if (m.migrations == nullptr) return;
     m.migrations->on_pulse(rail, now_ns());
-    for (const Moved& moved : m.migrations->take_moved()) note_moved(m, moved);
+    note_all_moved(m);
+}
+
+void balance(Module& m, Rail& rail, std::uint32_t bytes, std::uint64_t now) {
+    if (!rail.balance->on_completed(bytes, now, m.swept_ns)) return;
+    m.migrations->leave(rail, now);
+    note_all_moved(m);
 }
 
 }  // namespace coop::ib

@@ -14,6 +14,9 @@
 // When a port goes down, the thread moves the armed queue pairs of this port, also while the application computes. The
 // empty write (Rail::pulse) lets the peer's HCA follow at once.
 //
+// With apm_balance, a queue pair also leaves a path that is congested (path/balance.h): balance() measures in each
+// completion, and asks the machine to move.
+//
 // Threading: any thread; this has its own lock, which is taken last. The thread of Connections uses only the queue pair of
 // a rail. Ownership: a rail owns its MigratingQp, which must be destroyed before the queue pair is stopped. Errors: a queue
 // pair without an alternate path works as without APM.
@@ -46,6 +49,7 @@ class Migrations;
 struct Moved {
     std::uint32_t hca = 0, qp_number = 0;
     std::uint8_t port = 0, path_bits = 0;
+    std::size_t path = 0;  // its place in the ring
     path::MoveCause cause = path::MoveCause::kHca;
 };
 
@@ -79,6 +83,8 @@ public:
     void on_pulse(Rail& rail, std::uint64_t now);
     void on_tick(std::uint64_t now);
     std::optional<std::uint64_t> next_tick() const noexcept;
+    // Moves the queue pair to its alternate path, if it is armed.
+    void leave(Rail& rail, std::uint64_t now);
     // Asks the HCA.
     bool is_armed(Rail& rail, std::uint64_t now);
 
@@ -110,5 +116,7 @@ void check_alternates(const Module& m, const mca_btl_base_endpoint_t& endpoint);
 // Under Module::lock.
 void note_moved(Module& m, const Moved& moved);
 void on_pulse(Module& m, Rail& rail);
+// A request of the rail, which has a Balance, has completed.
+void balance(Module& m, Rail& rail, std::uint32_t bytes, std::uint64_t now);
 
 }  // namespace coop::ib

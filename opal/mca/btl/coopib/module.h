@@ -95,6 +95,7 @@ struct Module {
     std::uint32_t sweeps = 0;                  // calls that handle completions now: a callback may start another one
     std::uint64_t next_repair_ns = 0;          // when repair() looks at timers again
     std::uint64_t next_look_ns = 0;            // when it looks at all channels again
+    std::uint64_t swept_ns = 0;                // when the sweep before this one began; valid with apm_balance
     std::uint64_t emptied_ns = 0;              // when a sweep has last emptied all queues; valid while repairing
     std::size_t awaited_packet_max = 0;        // longest packet of a message whose sender waits
     bool limit_set = false;                    // the user has set btl_coopib_eager_limit

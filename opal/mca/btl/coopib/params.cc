@@ -290,6 +290,16 @@ constexpr ParamRow kParams[] = {
          "the same HCAs; auto: to another port if both HCAs have one, otherwise to another LID. off: rails do not "
          "move. InfiniBand only; both processes of a pair must want it.",
      .level = 3},
+    {.name = "apm_balance",
+     .type = ParamType::kInt,
+     .default_value = 0,
+     .min = 0,
+     .max = 1,
+     .help =
+         "1: a queue pair also moves to its alternate path (apm) if the present one is congested: if it carries less "
+         "than half of the rate of the link. If that does not help, it tries again after one second, then after "
+         "twice that time, up to a minute. 0: only if the path fails. Needs apm.",
+     .level = 5},
     {.name = "failover",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -386,6 +396,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::retry_count, nullptr},
     {&Config::min_rnr_timer, nullptr},
     {&Config::apm, &Config::apm_name},
+    {&Config::apm_balance, nullptr},
     {&Config::failover, nullptr},
     {&Config::partition_timeout, nullptr},
     {&Config::failback_hold, nullptr},
@@ -409,6 +420,8 @@ std::optional<ParamError> check(Config& config) {
         return ParamError{"if_exclude", config.if_exclude, "empty if if_include is set"};
     if (const auto pkey = static_cast<std::uint16_t>(config.pkey); pkey != 0 && path::partition_of(pkey) == 0)
         return ParamError{"pkey", path::pkey_text(pkey), "0, or 16 bits of which the lower 15 are not 0"};
+    if (config.apm_balance != 0 && config.apm == static_cast<std::int64_t>(path::Apm::kOff))
+        return ParamError{"apm_balance", std::to_string(config.apm_balance), "0 if btl_coopib_apm is off"};
     const auto planes = path::parse_planes(or_empty(config.pairing));
     if (const auto* allowed = std::get_if<std::string>(&planes))
         return ParamError{"pairing", or_empty(config.pairing), *allowed};

@@ -59,6 +59,7 @@ struct Config {
     std::int64_t min_rnr_timer = 0;
     const char* apm_name = nullptr;
     std::int64_t apm = 0;  // path::Apm
+    std::int64_t apm_balance = 0;
     std::int64_t failover = 0;
     std::int64_t partition_timeout = 0;
     std::int64_t failback_hold = 0;

@@ -81,6 +81,8 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
         }
     }
     channel.on_completed(work, now);
+    if (rail->balance != nullptr) [[unlikely]]
+        balance(m, *rail, work.bytes, now);
     cut_waiting(m, channel);
     return finished;
 }
@@ -103,18 +105,21 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     int all = 0;
     bool emptied = true;
     const std::size_t hcas = m.uses.size();
+    const std::uint64_t begun = m.given.apm_balance != 0 ? now_ns() : 0;
     for (std::size_t i = 0; i < hcas; ++i) {
         all += counts[i] = std::max(ibv_poll_cq(m.uses[i].cq.get(), kBatch, wcs[i]), 0);
         emptied &= counts[i] < kBatch;
     }
     if (m.repairing != 0) [[unlikely]]
         note_sweep(m, emptied);
-    if (all == 0) return 0;
-    const std::uint64_t now = now_ns();
-    ++m.sweeps;
-    for (std::size_t i = 0; i < hcas; ++i)
-        for (int n = 0; n < counts[i]; ++n) handle(m, m.uses[i], wcs[i][n], now);
-    --m.sweeps;
+    if (all != 0) {
+        const std::uint64_t now = now_ns();
+        ++m.sweeps;
+        for (std::size_t i = 0; i < hcas; ++i)
+            for (int n = 0; n < counts[i]; ++n) handle(m, m.uses[i], wcs[i][n], now);
+        --m.sweeps;
+    }
+    m.swept_ns = begun;
     return all;
 }
 

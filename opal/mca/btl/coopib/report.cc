@@ -89,6 +89,23 @@ std::string failures_of(const Channel& channel) {
            "; times without a rail: " + std::to_string(channel.partitions) + "\n";
 }
 
+// If the queue pair leaves congested paths, and something was measured. Numbers of paths begin with 1, in the order of the ring.
+std::string rates_of(const Rail* rail, const char* what) {
+    if (rail == nullptr || rail->balance == nullptr) return {};
+    const path::Balance& balance = *rail->balance;
+    std::string rates;
+    bool any = false;
+    for (std::size_t path = 0; path < balance.paths(); ++path) {
+        const auto mbytes_per_s = static_cast<std::uint64_t>(balance.rate(path) * 1e3);
+        any |= mbytes_per_s != 0;
+        rates += (path == 0 ? "" : ", ") + (mbytes_per_s != 0 ? std::to_string(mbytes_per_s) : "-");
+    }
+    if (!any) return {};
+    return "  rail " + std::to_string(rail->number()) + ": " + what + " go over path " +
+           std::to_string(balance.current() + 1) + " of " + std::to_string(balance.paths()) + "; measured: " + rates +
+           " MB/s\n";
+}
+
 // One line for each rail, if rails are to have alternate paths. Asks the HCAs.
 std::string moves_of(const Module& m, const Channel& channel) {
     std::string lines;
@@ -103,7 +120,7 @@ std::string moves_of(const Module& m, const Channel& channel) {
                  (rail.no_alternate == path::NoAlternate::kNone
                       ? ""
                       : std::string(": ") + path::describe(rail.no_alternate)) +
-                 "\n";
+                 "\n" + rates_of(&rail, "sends and writes") + rates_of(reader, "reads");
     }
     return lines;
 }

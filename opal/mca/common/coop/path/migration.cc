@@ -52,7 +52,7 @@ const char* describe(MoveCause cause) noexcept {
     case MoveCause::kHca: return "the HCA has given the path up, or followed the peer";
     case MoveCause::kPortDown: return "port error";
     case MoveCause::kReturn: return "its first path works again";
-    case MoveCause::kAsked: return "on request";
+    case MoveCause::kAsked: return "congestion";
     }
     return "?";
 }
@@ -90,7 +90,7 @@ MigrationActions Migration::on(MigrationEvent event, std::uint64_t now, std::siz
         if (state_ != Is::kMigrated) return {};
         confirmed_ = true;
         return load_if_possible();
-    case On::kAsked: return leave(MoveCause::kAsked);
+    case On::kAsked: return on_asked();
     case On::kTick: return on_tick(now);
     }
     return {};
@@ -150,6 +150,13 @@ MigrationActions Migration::on_tick(std::uint64_t now) noexcept {
     return_at_.reset();
     wants_return_ = current_ != 0;
     return wants_return_ && is_loaded() ? MigrationActions().add(Do::kLook) : MigrationActions();
+}
+
+// A side that has just become armed may be so earlier than its peer, which would then drop what comes by the other path.
+// A move that nobody needs does not risk that: it is made only if the queue pair was armed when it was last asked, too.
+MigrationActions Migration::on_asked() noexcept {
+    if (state_ != Is::kLoading) return leave(MoveCause::kAsked);
+    return down_[next()] ? MigrationActions() : MigrationActions().add(Do::kLook);
 }
 
 // Whether it is armed must be asked first.

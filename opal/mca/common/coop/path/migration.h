@@ -54,7 +54,7 @@ enum class MigrationEvent : std::uint8_t {
     kPathMigrated,     // the HCA's event PATH_MIG: this side or the peer has moved
     kMigrationFailed,  // the HCA's event PATH_MIG_ERR
     kConfirmed,        // the empty write of kSend has completed
-    kAsked,            // the owner wants the queue pair on the alternate path
+    kAsked,            // the owner wants the queue pair on the alternate path, if it is armed
     kTick,             // next_tick() is due
 };
 constexpr std::size_t kMigrationEvents = 12;
@@ -86,7 +86,7 @@ enum class MoveCause : std::uint8_t {
     kHca,       // the HCA has given the path up, or followed the peer
     kPortDown,  // the port of the path is down
     kReturn,    // back to the first path, whose port works again
-    kAsked,
+    kAsked,     // the owner has asked, because the path was congested
 };
 COOP_EXPORT const char* describe(MoveCause cause) noexcept;
 
@@ -126,6 +126,7 @@ private:
     MigrationActions on_seen_migrated(std::size_t path) noexcept;
     MigrationActions on_seen_armed() noexcept;
     MigrationActions on_tick(std::uint64_t now) noexcept;
+    MigrationActions on_asked() noexcept;
     MigrationActions leave(MoveCause cause) noexcept;
     MigrationActions move_to(std::size_t path, MoveCause cause) noexcept;
 
