@@ -18,27 +18,31 @@ lost_a_rail() { grep -q '^btl/coopib: .* is lost: ' "$log.job"; }
 # The number of migrations in the reports of both processes.
 migrations() { awk '/^  rail [0-9]+ moved / { n += $4 } END { print n + 0 }' "$log.job"; }
 
-# moves FAULTS…: the job ends well, queue pairs have moved, and no rail was lost, so nothing was sent again by software. If the faults
-# came too late, it is tried again.
-moves() {
-    local status _
+# shows CONDITION FAULTS…: the job ends well, no rail was lost, so that nothing was sent again by software, and CONDITION holds. If the
+# faults came too late for that, it is tried again.
+shows() {
+    local condition=$1 status _
+    shift
     for _ in 1 2 3; do
         status=0
         failing "$@" || status=$?
         cat "$log.job"
         [ $status = 0 ] && ended_well && ! lost_a_rail || return 1
-        moved && return
+        $condition && return
         [ -e "$log.job.late" ] || return 1
         echo "The job has ended before the faults had shown."
     done
     return 1
 }
 
+moves() { shows moved "$@"; }
+
 # moves_often LEAST FAULTS…: the same, with at least so many migrations at both sides together.
 moves_often() {
     local least=$1
     shift
-    moves "$@" && echo "$(migrations) migrations" && [ "$(migrations)" -ge "$least" ]
+    enough_moves() { echo "$(migrations) migrations" && [ "$(migrations)" -ge "$least" ]; }
+    shows enough_moves "$@"
 }
 
 # The subnet's own trace, written at the end of FAULTS, has the migration.
@@ -126,32 +130,41 @@ apm_and_failover() {
 }
 
 # Each LID of a port leads over a spine of its own. Other traffic fills cables between switches.
-balances() { # LOADED… -- MPIRUN ARGUMENT… -- PROGRAM ARGUMENT…
-    local loads='sleep 0.7;' quick=(--mca btl_coopib_max_paths 1 --mca btl_coopib_apm lmc)
+balances() { # CONDITION LOADED… -- MPIRUN ARGUMENT… -- PROGRAM ARGUMENT…
+    local condition=$1 loads='sleep 0.7;'
+    shift
     while [ "$1" != -- ]; do loads+=" f link $1 load 220MB/s --one-way;"; shift; done
     shift
-    failing "$loads" --topology "$prefix/share/openmpi-coop/fabric/two-spines.topology" -- "${quick[@]}" "$@"
+    shows "$condition" "$loads" --topology "$two_spines" -- --mca btl_coopib_max_paths 1 --mca btl_coopib_apm lmc "$@"
 }
-leaves_a_loaded_cable() {
-    balances "$@" && cat "$log.job" && ended_well && ! lost_a_rail && grep -q '^btl/coopib: .* has moved to .*: congestion$' "$log.job" &&
-        grep -q '^  rail 0: .* go over path [12] of 2; measured: [0-9]*, [0-9]* MB/s$' "$log.job"
-}
-moves_at_most() { # MOST LOADED… -- …
-    local most=$1
-    shift
-    balances "$@" && cat "$log.job" && ended_well && ! lost_a_rail && echo "$(migrations) migrations" && [ "$(migrations)" -le "$most" ]
+balance_says() { grep -q "^  rail 0: .* go over path [12] of 2; measured: $1 MB/s\$" "$log.job"; }
+slow='[1-9][0-9]*' fast='[12][0-9][0-9]'
+leaves_loaded_cable() { grep -q '^btl/coopib: .* has moved to .*: congestion$' "$log.job" && balance_says "$slow, $fast"; }
+stays_on_free_path() { ! moved && balance_says "$fast, -"; }
+returns() { [ "$(migrations)" -ge 2 ] && [ "$(migrations)" -le 16 ] && balance_says "$slow, $slow"; }
+# Without balance, nothing is measured: the bandwidth shows the load.
+stays_on_loaded_path() { ! moved && awk '/^MB\/s:/ { for (i = NF - 9; i <= NF; ++i) sum += $i } END { exit !(sum > 0 && sum < 1000) }' "$log.job"; }
+
+# The alternate path is dead, which nothing tells. The queue pair is lost there once. It returns, and does not try again.
+gives_up_a_dead_path() { # MPIRUN ARGUMENT…
+    local status=0
+    failing 'f link leaf0-spine1 down; sleep 0.5; f link leaf0-spine0 load 220MB/s --one-way' --topology "$two_spines" -- \
+        --mca btl_coopib_max_paths 1 --mca btl_coopib_apm lmc --mca btl_coopib_apm_balance 1 "$@" -- stream 6 1048576 || status=$?
+    cat "$log.job"
+    [ $status = 0 ] && ended_well && grep -q ': congestion$' "$log.job" &&
+        [ "$(awk '/ failed [0-9]+ times, / { n += $4 } END { print n + 0 }' "$log.job")" = 2 ]
 }
 
 apm_for_balance() {
-    local pml apart=() on
+    local pml apart two_spines=$prefix/share/openmpi-coop/fabric/two-spines.topology
     for pml in ob1 coop; do
         apart=(--mca pml "$pml" --mca btl_coopib_apm_balance 1)
-        on=0 check "balance.leaves_a_loaded_cable.$pml" leaves_a_loaded_cable leaf0-spine0 -- "${apart[@]}" -- stream 4 1048576
-        on=1 check "balance.with_failover.$pml" leaves_a_loaded_cable leaf0-spine0 leaf1-spine0 -- "${apart[@]}" -- both 4 1048576 200 65536
-        check "balance.stays_on_a_free_path.$pml" moves_at_most 0 -- "${apart[@]}" -- stream 3 1048576
-        # One after the other in both queue pairs of a rail at each side, and after one and three seconds again.
-        check "balance.does_not_wander.$pml" moves_at_most 16 leaf0-spine0 leaf0-spine1 -- "${apart[@]}" -- stream 4 1048576
-        check "balance.off.$pml" moves_at_most 0 leaf0-spine0 -- --mca pml "$pml" -- stream 3 1048576
+        check "balance.leaves_a_loaded_cable.$pml" balances leaves_loaded_cable leaf0-spine0 -- "${apart[@]}" -- stream 4 1048576
+        check "balance.both_ways.$pml" balances leaves_loaded_cable leaf0-spine0 leaf1-spine0 -- "${apart[@]}" -- both 4 1048576 200 65536
+        check "balance.stays_on_a_free_path.$pml" balances stays_on_free_path -- "${apart[@]}" -- stream 3 1048576
+        check "balance.returns_if_both_are_loaded.$pml" balances returns leaf0-spine0 leaf0-spine1 -- "${apart[@]}" -- stream 5 1048576
+        check "balance.off.$pml" balances stays_on_loaded_path leaf0-spine0 -- --mca pml "$pml" -- stream 4 1048576
+        check "balance.dead_alternate.$pml" gives_up_a_dead_path --mca pml "$pml"
     done
 }
 

@@ -288,7 +288,7 @@ coopib_bad_input() {
     check bad_input.batch_above_paths says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_bss_paths)" --mca btl_coopib_bss_paths 2
     check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, separated by commas"
     check bad_input.more_weights_than_num_rails says_what_is_wrong weights 1,2,3 "at most 2 weights (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
-    check bad_input.balance_without_apm says_what_is_wrong apm_balance 1 "0 if btl_coopib_apm is off"
+    check bad_input.balance_without_apm says_what_is_wrong apm_balance 1 "0 if btl_coopib_apm is off or btl_coopib_failover is 0"
     check bad_input.more_paths_than_num_rails says_what_is_wrong bss_paths 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"

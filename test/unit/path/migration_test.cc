@@ -9,6 +9,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace coop::path {
@@ -32,7 +33,7 @@ Migration in_state(Is state) {
     if (state == Is::kMigrated) return m;
     static_cast<void>(m.on(On::kConnected, kStart));
     static_cast<void>(m.on(On::kLoaded, kStart));
-    if (state == Is::kArmed) static_cast<void>(m.on(On::kSeenArmed, kStart));
+    if (state == Is::kArmed) static_cast<void>(m.on(On::kSeenArmed, kStart - kPatience.settle));
     if (state == Is::kBroken) static_cast<void>(m.on(On::kMigrationFailed, kStart));
     return m;
 }
@@ -185,12 +186,14 @@ TEST(Migration, counts_a_forced_move_once_though_the_hca_reports_it) {
     EXPECT_EQ(m.cause(), MoveCause::kAsked);
 }
 
-TEST(Migration, moves_on_request_only_if_it_was_armed_before_the_request) {
+TEST(Migration, moves_on_request_only_if_it_has_been_armed_for_a_while) {
     Migration m = in_state(Is::kLoading);
     EXPECT_EQ(list(m.on(On::kAsked, kStart)), std::vector{Do::kLook});
     EXPECT_TRUE(list(m.on(On::kSeenArmed, kStart)).empty());
-    EXPECT_EQ(list(m.on(On::kAsked, kStart)), std::vector{Do::kLook});
-    EXPECT_EQ(list(m.on(On::kSeenArmed, kStart)), std::vector{Do::kForce});
+    const std::uint64_t later = kStart + kPatience.settle;
+    EXPECT_TRUE(list(m.on(On::kAsked, later - 1)).empty());
+    EXPECT_EQ(list(m.on(On::kAsked, later)), std::vector{Do::kLook});
+    EXPECT_EQ(list(m.on(On::kSeenArmed, later)), std::vector{Do::kForce});
 }
 
 // On path 1 after path 0 has failed at this side, and confirmed.
@@ -290,18 +293,24 @@ public:
         int pulses = 0;         // empty writes that wait to be sent
         std::deque<bool> sent;  // completions that were not handled yet; false: older than the last kSend
         bool repeats = false;   // a request waits to be sent again
+        bool again = false;     // the same, because its acknowledgement was lost
         bool dead = false;
     };
 
-    // `waits`: loads are confirmed by an empty write.
-    Network(std::size_t paths, unsigned seed, bool waits = true) : waits_(waits), random_(seed) {
-        for (Side& side : sides) side.machine = Migration(paths, false);
+    // `waits`: loads are confirmed by an empty write. `settle`: as in MigrationPatience.
+    Network(std::size_t paths, unsigned seed, bool waits = true, std::uint64_t settle = 1)
+        : waits_(waits), random_(seed) {
+        MigrationPatience patience;
+        patience.settle = settle;
+        for (Side& side : sides) side.machine = Migration(paths, false, patience);
         for (std::size_t i : {0, 1}) carry_out(i, sides[i].machine.on(On::kConnected, 0));
         for (std::size_t i : {0, 1}) request(i);  // as probes of rails do
     }
 
     std::array<Side, 2> sides;
     PathSet cut;
+    std::uint64_t now = 0;
+    bool loses_acks = false;  // some; a request whose acknowledgement was lost goes again later
 
     // A request of this side. If it is lost and the HCA moves, the HCA sends it again later.
     void request(std::size_t from) {
@@ -327,7 +336,7 @@ public:
     }
     // The owner of this side wants another path.
     void ask(std::size_t i) {
-        if (!sides[i].dead) carry_out(i, sides[i].machine.on(On::kAsked, 0));
+        if (!sides[i].dead) carry_out(i, sides[i].machine.on(On::kAsked, now));
     }
     bool armed() const { return sides[0].state == Hw::kArmed && sides[1].state == Hw::kArmed; }
     std::size_t random(std::size_t below) { return random_() % below; }
@@ -341,8 +350,11 @@ private:
             if (peer.state != Hw::kArmed || side.state != Hw::kMigrated || peer.alternate != path) return false;
             move(peer);
         }
+        // The request arms the peer, and its acknowledgement this side.
         const bool both = side.state != Hw::kMigrated && peer.state != Hw::kMigrated;
-        if (both) side.state = peer.state = Hw::kArmed;
+        if (both) peer.state = Hw::kArmed;
+        if (both && loses_acks && random_() % 4 == 0) side.again = true;
+        else if (both) side.state = Hw::kArmed;
         return true;
     }
     static void move(Side& side) {
@@ -355,6 +367,11 @@ private:
         if (side.dead) return false;
         if (!side.events.empty() && random_() % 2 == 0) return handle_event(i);
         if (side.repeats && random_() % 2 == 0) return request_again(i);
+        if (side.again && !side.repeats && random_() % 4 == 0) {
+            side.again = false;
+            request(i);
+            return true;
+        }
         if (side.pulses > 0 && !side.repeats) {
             --side.pulses;
             request(i);
@@ -369,7 +386,10 @@ private:
             return true;
         }
         if (!side.events.empty()) return handle_event(i);
-        return side.repeats && request_again(i);
+        if (side.repeats) return request_again(i);
+        if (!std::exchange(side.again, false)) return false;
+        request(i);
+        return true;
     }
     bool request_again(std::size_t i) {
         sides[i].repeats = false;
@@ -396,7 +416,7 @@ private:
             const On seen = side.state == Hw::kArmed   ? On::kSeenArmed
                             : side.state == Hw::kRearm ? On::kSeenRearm
                                                        : On::kSeenMigrated;
-            return carry_out(i, side.machine.on(seen, 0, side.primary));
+            return carry_out(i, side.machine.on(seen, now, side.primary));
         }
         case Do::kForce:
             std::swap(side.primary, side.alternate);
@@ -442,33 +462,52 @@ TEST(MigrationModel, survives_the_loss_of_one_path_after_the_other) {
     }
 }
 
-// Both sides may ask for another path at any time, and a path may fail meanwhile.
+// Both sides ask for another path at any time, acknowledgements are lost, and a path may fail. Returns the number of moves, or
+// nothing if a queue pair was lost.
+std::optional<std::uint64_t> ask_and_lose(Network& net) {
+    net.loses_acks = true;
+    net.settle();
+    std::uint64_t moves = 0;
+    for (int round = 0; round < 20; ++round) {
+        ++net.now;  // all that was under way has ended
+        for (int i = 0; i < 20; ++i) {
+            const std::size_t side = net.random(2), what = net.random(4);
+            if (what == 0) net.ask(side);
+            else if (what == 1) net.request(side);
+            else static_cast<void>(net.step());
+        }
+        net.settle();
+        for (const std::size_t i : {0, 1}) net.request(i);
+        net.settle();
+        if (net.armed() && net.random(4) == 0) lose_one_path(net);
+        for (const auto& side : net.sides) {
+            if (side.dead) return std::nullopt;
+            EXPECT_EQ(side.machine.current(), side.primary);
+        }
+        EXPECT_EQ(net.sides[0].primary, net.sides[1].primary);
+        net.cut.reset();
+        moves = net.sides[0].machine.moves();
+    }
+    return moves;
+}
+
 TEST(MigrationModel, survives_requests_of_both_sides) {
     for (unsigned seed = 0; seed < 500; ++seed) {
         Network net(2 + seed % 3, seed);
-        net.settle();
-        std::uint64_t moves = 0;
-        for (int round = 0; round < 20; ++round) {
-            for (int i = 0; i < 20; ++i) {
-                const std::size_t side = net.random(2), what = net.random(4);
-                if (what == 0) net.ask(side);
-                else if (what == 1) net.request(side);
-                else static_cast<void>(net.step());
-            }
-            net.settle();
-            for (const std::size_t i : {0, 1}) net.request(i);
-            net.settle();
-            if (net.armed() && net.random(4) == 0) lose_one_path(net);
-            for (const auto& side : net.sides) {
-                ASSERT_FALSE(side.dead) << "seed " << seed << ", round " << round;
-                EXPECT_EQ(side.machine.current(), side.primary);
-            }
-            EXPECT_EQ(net.sides[0].primary, net.sides[1].primary);
-            net.cut.reset();
-            moves = net.sides[0].machine.moves();
-        }
-        EXPECT_GT(moves, 5u);
+        const auto moves = ask_and_lose(net);
+        ASSERT_TRUE(moves) << "seed " << seed;
+        EXPECT_GT(*moves, 5u);
     }
+}
+
+// The rule that it must have been armed for a while switched off.
+TEST(MigrationModel, loses_queue_pairs_if_a_side_moves_on_request_as_soon_as_it_is_armed) {
+    std::size_t lost = 0;
+    for (unsigned seed = 0; seed < 500; ++seed) {
+        Network net(2 + seed % 3, seed, true, 0);
+        lost += !ask_and_lose(net);
+    }
+    EXPECT_GT(lost, 0u);
 }
 
 // The rule about the confirmation switched off: some queue pair fails.

@@ -182,7 +182,7 @@ void rail_back(const Channel& channel, sched::RailIndex number, std::uint64_t aw
 void rail_moved(const Channel& channel, const Rail& rail, const Moved& moved) {
     static OneOfMany named[kMaxHcas][2];  // under Module::lock
     if (!named[rail.local_hca][rail.port & 1].is_named(channel.endpoint)) return;
-    say_line("rail-moved", host(), &rail == channel.rails.find(rail.number()) ? "" : "the reads of ",
+    say_line("rail-moved", host(), &rail == channel.rails.find(rail.number()) ? "" : "the queue pair for reads of ",
              static_cast<unsigned>(rail.number()), channel.module.hcas[rail.local_hca].name().c_str(),
              static_cast<unsigned>(rail.port), static_cast<unsigned>(rail.path_bits),
              name_of(channel.endpoint.proc).c_str(), static_cast<unsigned>(moved.port),

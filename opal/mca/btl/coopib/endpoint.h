@@ -148,6 +148,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     rail::Writes writes;  // the stripes of puts
     // A rail to the HCA that the peer names for atomic operations; empty: none is open.
     std::optional<sched::RailIndex> atomic_rail;
+    bool had_atomics = false;         // atomic operations, or requests that keep their order with them, were started
     std::uint64_t out_of_order = 0;   // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by scheduling reason

@@ -92,7 +92,7 @@ void retire(Channel& channel, std::vector<std::unique_ptr<Rail>> rails) {
     for (auto& rail : rails) retire(channel, std::move(rail));
 }
 
-void set_up(Channel& channel, sched::RailIndex number, Rail& rail, const Rail* old) {
+void set_up(Channel& channel, sched::RailIndex number, Rail& rail, Rail* old) {
     set_mark(channel.endpoint, rail, number);
     rail.state = rail::RailState::kUp;
     rail.generation = channel.repair[number].life.generation() + 1;
@@ -100,6 +100,9 @@ void set_up(Channel& channel, sched::RailIndex number, Rail& rail, const Rail* o
     rail.counts = old->counts;
     rail.early = old->early;
     rail.moves = old->moves;
+    if (rail.balance == nullptr || old->balance == nullptr) return;
+    rail.balance = std::move(old->balance);
+    rail.balance->on_replaced(now_ns());
 }
 
 std::optional<sched::SequenceNumber> take_early_follower(Channel& channel, const Rail& rail) {

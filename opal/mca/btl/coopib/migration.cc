@@ -63,10 +63,12 @@ void Migrations::begin(const Module& m, Rail& rail, const path::PathChoice& path
     carry_out(*qp, qp->machine.on(MigrationEvent::kConnected, 0), 0);
     if (qp->machine.state() == path::MigrationState::kUnable) rail.no_alternate = path::NoAlternate::kRefused;
     rail.migrating = std::move(qp);
-    if (m.given.apm_balance == 0) return;
-    const std::uint32_t link = std::min(m.own.ports[path.local_port].rate_mbytes_per_s,
-                                        remote.ports[path.remote_port].rate_mbytes_per_s);
-    rail.balance = std::make_unique<path::Balance>(ring.paths.size(), link * 1e-3);
+    if (m.given.apm_balance == 0 || rail.no_alternate != path::NoAlternate::kNone) return;
+    std::vector<double> links;
+    for (const path::PathChoice& each : ring.paths)
+        links.push_back(1e-3 * std::min(m.own.ports[each.local_port].rate_mbytes_per_s,
+                                        remote.ports[each.remote_port].rate_mbytes_per_s));
+    rail.balance = std::make_unique<path::Balance>(links);
 }
 
 // The probes of the rail have armed it, if both sides had loaded by then.
@@ -75,7 +77,11 @@ void Migrations::adopt(Rail& rail) {
     const std::lock_guard guard(lock_);
     MigratingQp& qp = *rail.migrating;
     qp.pulse = &rail.pulse;
-    rail.port = qp.ring[qp.machine.current()].port();
+    const rail::AlternatePath& path = qp.ring[qp.machine.current()];
+    rail.port = path.port();
+    rail.path_bits = path.address.src_path_bits;
+    if (rail.balance != nullptr && qp.machine.current() != 0)
+        rail.balance->on_moved(qp.machine.current(), now_ns(), false);
     const bool wanted = std::exchange(qp.wants_pulse, false);
     if (wanted && qp.machine.state() == path::MigrationState::kMigrated) send(qp);
 }
@@ -237,7 +243,8 @@ void note_moved(Module& m, const Moved& moved) {
             rail->port = moved.port;
             rail->path_bits = moved.path_bits;
             ++rail->moves;
-            if (rail->balance != nullptr) rail->balance->on_moved(moved.path, now_ns());
+            if (rail->balance != nullptr)
+                rail->balance->on_moved(moved.path, now_ns(), moved.cause == path::MoveCause::kAsked);
             // What has been learned over the other path may be wrong now.
             channel.trials = {};
             channel.timed = {};
@@ -250,6 +257,13 @@ void note_all_moved(Module& m) {
     for (const Moved& moved : m.migrations->take_moved()) note_moved(m, moved);
 }
 
+// What the port of the rail has carried in the direction of such requests.
+path::Carried& carried(Module& m, const Rail& rail, const Work& work) {
+    auto& ports = m.uses[rail.local_hca].carried;
+    if (ports.size() <= rail.port) ports.resize(rail.port + 1u);
+    return ports[rail.port][static_cast<std::size_t>(rail::direction_of(work.kind))];
+}
+
 }  // namespace
 
 void on_pulse(Module& m, Rail& rail) {
@@ -258,8 +272,17 @@ void on_pulse(Module& m, Rail& rail) {
     note_all_moved(m);
 }
 
-void balance(Module& m, Rail& rail, std::uint32_t bytes, std::uint64_t now) {
-    if (!rail.balance->on_completed(bytes, now, m.swept_ns)) return;
+void note_posted(Module& m, Rail& rail, const Work& work) {
+    rail.balance->on_posted(work.bytes, now_ns(), carried(m, rail, work));
+}
+
+void balance(Module& m, Rail& rail, const Work& work, std::uint64_t now) {
+    path::Carried& port = carried(m, rail, work);
+    port += work.bytes;
+    if (!rail.balance->on_completed(work.bytes, now, m.swept_ns, port)) return;
+    // If the alternate path has failed meanwhile, the queue pair is lost. Failover repeats everything but atomic operations.
+    const Channel& channel = *work.endpoint->channel;
+    if (!channel.repairs || channel.had_atomics) return;
     m.migrations->leave(rail, now);
     note_all_moved(m);
 }

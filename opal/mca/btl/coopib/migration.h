@@ -43,6 +43,7 @@ namespace coop::ib {
 
 struct Module;
 struct Rail;
+struct Work;
 class Migrations;
 
 // A queue pair has moved to a path.
@@ -116,7 +117,8 @@ void check_alternates(const Module& m, const mca_btl_base_endpoint_t& endpoint);
 // Under Module::lock.
 void note_moved(Module& m, const Moved& moved);
 void on_pulse(Module& m, Rail& rail);
-// A request of the rail, which has a Balance, has completed.
-void balance(Module& m, Rail& rail, std::uint32_t bytes, std::uint64_t now);
+// A request is posted on the rail, or has completed; `now`: when it was found. Precondition: the rail has a Balance.
+void note_posted(Module& m, Rail& rail, const Work& work);
+void balance(Module& m, Rail& rail, const Work& work, std::uint64_t now);
 
 }  // namespace coop::ib

@@ -24,6 +24,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <unordered_map>
@@ -51,6 +52,8 @@ struct HcaUse {
     std::uint32_t held = 0;           // buffers of `srq` in which messages wait for an earlier one
     std::uint64_t registrations = 0;  // registrations of the upper layer's memory
     std::uint64_t guid = 0;           // identifies the HCA on the load board
+    // Bytes that have completed over each port, by its number and direction. Valid with apm_balance.
+    std::vector<std::array<path::Carried, sched::kDirections>> carried;
     // By queue pair number. Each HCA has a table, because two HCAs may use the same number.
     std::unordered_map<std::uint32_t, Endpoint*> qp_users;
 };
@@ -95,7 +98,7 @@ struct Module {
     std::uint32_t sweeps = 0;                  // calls that handle completions now: a callback may start another one
     std::uint64_t next_repair_ns = 0;          // when repair() looks at timers again
     std::uint64_t next_look_ns = 0;            // when it looks at all channels again
-    std::uint64_t swept_ns = 0;                // when the sweep before this one began; valid with apm_balance
+    std::uint64_t swept_ns = 0;                // when a sweep began that emptied all queues; valid with apm_balance
     std::uint64_t emptied_ns = 0;              // when a sweep has last emptied all queues; valid while repairing
     std::size_t awaited_packet_max = 0;        // longest packet of a message whose sender waits
     bool limit_set = false;                    // the user has set btl_coopib_eager_limit

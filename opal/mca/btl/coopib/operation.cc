@@ -243,6 +243,7 @@ void start_op(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     if (keeps_order(op)) {
         op.missing = sched::SentStripes(1);
+        channel.had_atomics = true;
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         // If this rail has failed, the request takes another one to the same HCA, or waits.
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);

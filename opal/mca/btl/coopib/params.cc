@@ -296,9 +296,10 @@ constexpr ParamRow kParams[] = {
      .min = 0,
      .max = 1,
      .help =
-         "1: a queue pair also moves to its alternate path (apm) if the present one is congested: if it carries less "
-         "than half of the rate of the link. If that does not help, it tries again after one second, then after "
-         "twice that time, up to a minute. 0: only if the path fails. Needs apm.",
+         "1: a queue pair also moves to its alternate path (apm) if the present one is congested: if the port carries "
+         "less than half of the rate of the link. If that does not help, it tries again after one second, then after "
+         "twice that time, up to a minute. 0: only if the path fails. Needs apm, and failover, because the "
+         "alternate path may not work.",
      .level = 5},
     {.name = "failover",
      .type = ParamType::kInt,
@@ -420,8 +421,9 @@ std::optional<ParamError> check(Config& config) {
         return ParamError{"if_exclude", config.if_exclude, "empty if if_include is set"};
     if (const auto pkey = static_cast<std::uint16_t>(config.pkey); pkey != 0 && path::partition_of(pkey) == 0)
         return ParamError{"pkey", path::pkey_text(pkey), "0, or 16 bits of which the lower 15 are not 0"};
-    if (config.apm_balance != 0 && config.apm == static_cast<std::int64_t>(path::Apm::kOff))
-        return ParamError{"apm_balance", std::to_string(config.apm_balance), "0 if btl_coopib_apm is off"};
+    if (config.apm_balance != 0 && (config.apm == static_cast<std::int64_t>(path::Apm::kOff) || config.failover == 0))
+        return ParamError{"apm_balance", std::to_string(config.apm_balance),
+                          "0 if btl_coopib_apm is off or btl_coopib_failover is 0"};
     const auto planes = path::parse_planes(or_empty(config.pairing));
     if (const auto* allowed = std::get_if<std::string>(&planes))
         return ParamError{"pairing", or_empty(config.pairing), *allowed};

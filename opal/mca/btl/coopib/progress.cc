@@ -64,6 +64,8 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
         else channel.on_mark_completed(*rail);
         return finished;
     }
+    if (rail->balance != nullptr) [[unlikely]]
+        balance(m, *rail, work, now);
     if (work.kind == WorkKind::kSend) {
         Fragment& fragment = Fragment::of(work);
         fragment.landed = true;
@@ -81,8 +83,6 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
         }
     }
     channel.on_completed(work, now);
-    if (rail->balance != nullptr) [[unlikely]]
-        balance(m, *rail, work.bytes, now);
     cut_waiting(m, channel);
     return finished;
 }
@@ -119,7 +119,7 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
             for (int n = 0; n < counts[i]; ++n) handle(m, m.uses[i], wcs[i][n], now);
         --m.sweeps;
     }
-    m.swept_ns = begun;
+    if (emptied) m.swept_ns = begun;
     return all;
 }
 

@@ -3,7 +3,6 @@
 
 #include "message.h"
 #include "module.h"
-#include "progress.h"
 #include "registration.h"
 
 namespace coop::ib {
@@ -93,7 +92,7 @@ void fill_ring_write(const Outbox& ring, std::uint64_t address, const Rail& rail
 
 void Channel::build(Rail& rail, Work& work, Request& request) {
     if (rail.balance != nullptr) [[unlikely]]
-        rail.balance->on_posted(work.bytes, now_ns());
+        note_posted(module, rail, work);
     if (work.requests > 1) return fill_list(static_cast<StripeWork&>(work), rail, module.chain, request);
     if (work.kind != WorkKind::kSend) return fill_stripe(static_cast<StripeWork&>(work), rail, request);
     Fragment& fragment = Fragment::of(work);

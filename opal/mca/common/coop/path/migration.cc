@@ -80,7 +80,7 @@ MigrationActions Migration::on(MigrationEvent event, std::uint64_t now, std::siz
         leaves_.reset();
         if (state_ == Is::kArmed) state_ = Is::kLoading;
         return {};
-    case On::kSeenArmed: return on_seen_armed();
+    case On::kSeenArmed: return on_seen_armed(now);
     case On::kPathMigrated: return works() ? MigrationActions().add(Do::kLook) : MigrationActions();
     case On::kMigrationFailed:
         if (works()) state_ = Is::kBroken;
@@ -90,7 +90,7 @@ MigrationActions Migration::on(MigrationEvent event, std::uint64_t now, std::siz
         if (state_ != Is::kMigrated) return {};
         confirmed_ = true;
         return load_if_possible();
-    case On::kAsked: return on_asked();
+    case On::kAsked: return on_asked(now);
     case On::kTick: return on_tick(now);
     }
     return {};
@@ -132,8 +132,9 @@ MigrationActions Migration::on_seen_migrated(std::size_t path) noexcept {
     return MigrationActions().add(Do::kSend);
 }
 
-MigrationActions Migration::on_seen_armed() noexcept {
+MigrationActions Migration::on_seen_armed(std::uint64_t now) noexcept {
     if (!is_loaded()) return {};
+    if (state_ != Is::kArmed) armed_since_ = now;
     state_ = Is::kArmed;
     if (down_[next()]) {
         leaves_.reset();
@@ -152,11 +153,12 @@ MigrationActions Migration::on_tick(std::uint64_t now) noexcept {
     return wants_return_ && is_loaded() ? MigrationActions().add(Do::kLook) : MigrationActions();
 }
 
-// A side that has just become armed may be so earlier than its peer, which would then drop what comes by the other path.
-// A move that nobody needs does not risk that: it is made only if the queue pair was armed when it was last asked, too.
-MigrationActions Migration::on_asked() noexcept {
-    if (state_ != Is::kLoading) return leave(MoveCause::kAsked);
-    return down_[next()] ? MigrationActions() : MigrationActions().add(Do::kLook);
+// A side may become armed earlier than its peer, which would then drop what comes by the other path, if an acknowledgement
+// is lost. A move that nobody needs does not risk that.
+MigrationActions Migration::on_asked(std::uint64_t now) noexcept {
+    if (state_ == Is::kLoading && !down_[next()]) return MigrationActions().add(Do::kLook);
+    return state_ == Is::kArmed && now >= armed_since_ + patience_.settle ? leave(MoveCause::kAsked)
+                                                                          : MigrationActions();
 }
 
 // Whether it is armed must be asked first.

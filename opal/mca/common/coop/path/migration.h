@@ -54,7 +54,7 @@ enum class MigrationEvent : std::uint8_t {
     kPathMigrated,     // the HCA's event PATH_MIG: this side or the peer has moved
     kMigrationFailed,  // the HCA's event PATH_MIG_ERR
     kConfirmed,        // the empty write of kSend has completed
-    kAsked,            // the owner wants the queue pair on the alternate path, if it is armed
+    kAsked,            // the owner wants the queue pair on the alternate path, if it has been armed for a while
     kTick,             // next_tick() is due
 };
 constexpr std::size_t kMigrationEvents = 12;
@@ -94,6 +94,7 @@ struct MigrationPatience {
     std::uint64_t hold = 100'000'000;  // until the return; doubles each time the port goes down again soon
     std::uint64_t longest_hold = 60'000'000'000;
     std::uint64_t calm = 10'000'000'000;  // after a return, until a failure is no longer soon
+    std::uint64_t settle = 100'000'000;   // for which it must have been armed before it moves on request
 };
 
 using PathSet = std::bitset<kMostAlternates>;  // places in the ring
@@ -124,9 +125,9 @@ private:
     bool works() const noexcept { return is_loaded() || state_ == MigrationState::kMigrated; }
     MigrationActions load_if_possible() noexcept;
     MigrationActions on_seen_migrated(std::size_t path) noexcept;
-    MigrationActions on_seen_armed() noexcept;
+    MigrationActions on_seen_armed(std::uint64_t now) noexcept;
     MigrationActions on_tick(std::uint64_t now) noexcept;
-    MigrationActions on_asked() noexcept;
+    MigrationActions on_asked(std::uint64_t now) noexcept;
     MigrationActions leave(MoveCause cause) noexcept;
     MigrationActions move_to(std::size_t path, MoveCause cause) noexcept;
 
@@ -136,6 +137,7 @@ private:
     MigrationState state_;
     std::size_t current_ = 0;
     PathSet down_;
+    std::uint64_t armed_since_ = 0;    // valid in kArmed
     bool confirmed_ = true;            // in kMigrated: the peer is on the same path
     std::optional<MoveCause> leaves_;  // moves if it is found to be armed
     bool wants_return_ = false;        // moves as soon as it is armed with the first path
