@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from coop_ab import errors, files, host, program, session
+from coop_ab import errors, files, host, installation, program, session
 from coop_ab.errors import BadInput
 from coop_ab.program import Parser
 
@@ -80,6 +80,8 @@ def start(arguments):
     if not options.no_measuring:
         if not os.access(f"{options.prefix}/bin/coop-fabric", os.X_OK):
             raise BadInput(f"'{options.prefix}' has no bin/coop-fabric: not an installation with the software subnet (--prefix)")
+        options.prefix = os.path.abspath(options.prefix)
+        installation.use(options.prefix)
         os.makedirs(os.path.dirname(options.out) or ".", exist_ok=True)
         try:
             measure_all(faults, options, data)

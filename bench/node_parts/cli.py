@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 
+from coop_ab import installation
+from coop_ab.errors import BadInput
 from coop_fig import node
 from coop_fig.cli import draw_all
 
@@ -48,17 +50,6 @@ def parse(arguments):
             p.error(f"there is no part '{word}' (--list)")
     options.parts = chosen(options.parts)
     return options
-
-
-def use_installation(prefix):
-    """Sets the environment as `eval "$(coop-env)"` does in a shell."""
-    if not os.access(f"{prefix}/bin/coop-env", os.X_OK):
-        sys.exit(f"node: {prefix} has no bin/coop-env: not an installation of ompi-coop (--prefix P)")
-    shown = subprocess.run(["bash", "-c", f'eval "$({shlex.quote(prefix)}/bin/coop-env)" && env -0'], capture_output=True, text=True, check=True)
-    os.environ.update(line.split("=", 1) for line in shown.stdout.split("\0") if "=" in line)
-    # Test machines often run as root, which mpirun refuses by default.
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
 
 
 def has_ucx():
@@ -121,7 +112,7 @@ def tell(options):
 
 def run(options):
     options.prefix, options.out = os.path.abspath(options.prefix), os.path.abspath(options.out)
-    use_installation(options.prefix)
+    installation.use(options.prefix)
     os.makedirs(options.out, exist_ok=True)
     present = {name for name, there in (("ucx", has_ucx()), ("mpich", compile_with_mpich(sorted({PARTS[name].program for name in options.parts}),
                                                                                        f"{options.out}/mpich"))) if there}
@@ -151,4 +142,7 @@ def main(arguments):
             sys.exit(f"node: there is no node-*.json in {options.out} (--out FOLDER)")
         tell(options)
         return 0
-    return run(options)
+    try:
+        return run(options)
+    except BadInput as error:
+        sys.exit(f"node: {error}")

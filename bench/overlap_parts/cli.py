@@ -3,12 +3,10 @@
 
 import dataclasses
 import os
-import shlex
-import subprocess
 import sys
 import tempfile
 
-from coop_ab import errors, files, host, plot, program
+from coop_ab import errors, files, host, installation, plot, program
 from coop_ab.errors import BadInput, RunFailed
 from coop_ab.program import Parser
 
@@ -72,23 +70,8 @@ def check(options):
         if value is not None and not low <= value <= high:
             raise BadInput(f"--{name} {value}: must be from {low} to {high}")
     options.prefix = os.path.abspath(options.prefix)
-    if not options.redraw and not os.access(f"{options.prefix}/bin/coop-env", os.X_OK):
-        raise BadInput(f"{options.prefix} has no bin/coop-env: not an installation of ompi-coop (--prefix P)")
     os.makedirs(options.out, exist_ok=True)
     return options.parts or list(PARTS)
-
-
-def use_installation(prefix):
-    """Sets the environment as `eval "$(coop-env)"` does in a shell."""
-    shown = subprocess.run(["bash", "-c", f'eval "$({shlex.quote(prefix)}/bin/coop-env)" && env -0'], capture_output=True, text=True,
-                           check=False)
-    if shown.returncode:
-        raise BadInput(f"{prefix}/bin/coop-env: {shown.stderr.strip()}")
-    os.environ.update(line.split("=", 1) for line in shown.stdout.split("\0") if "=" in line)
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    # Test machines often run as root, which mpirun refuses by default.
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
 
 
 def path_of(name, folder):
@@ -128,7 +111,8 @@ def start(arguments):
     options = parser().parse_args(arguments)
     names = check(options)
     if not options.redraw:
-        use_installation(options.prefix)
+        installation.use(options.prefix)
+        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     failed = False
     for name in names:
         record = files.load(path_of(name, options.out), PROGRAM, SCHEMA) if options.redraw else measure(name, options)
