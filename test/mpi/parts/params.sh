@@ -19,7 +19,7 @@ accepted() {
 # job must end by itself, and not by a signal.
 unreachable_peer() {
     local attempt
-    for attempt in 1 2 3 4; do
+    for attempt in {1..12}; do
         limit=30 ends_with_an_error launch_and_keep any 2 --mca btl self "$bin/ground" 1 2 || return 1
         ! grep -a 'Signal:' "$log.job" || return 1
         ! grep -aE 'unable to reach each other|at least one MPI process is unreachable' "$log.job" || return 0
