@@ -64,6 +64,21 @@ TEST(Held, frees_the_memory_of_copies_that_are_acknowledged) {
     EXPECT_LE(most, 32u * 1024);
 }
 
+TEST(Held, takes_copies_of_any_length) {
+    Held<Packet> held;
+    const auto none = [](Packet&) { FAIL(); };
+    for (std::uint32_t i = 0; i < 100; ++i)
+        std::memset(held.copy(i, 1 + 997 * i, 0, i), static_cast<int>(i), 1 + 997 * i);
+    held.for_each([&](SequenceNumber number, Held<Packet>::Place& place) {
+        ASSERT_EQ(place.bytes, 1 + 997 * number);
+        for (std::uint32_t i = 0; i < place.bytes; ++i) ASSERT_EQ(place.copy[i], static_cast<std::byte>(number));
+    });
+    held.acknowledge(100, none);
+    held.copy(100, 64, 0, 0);
+    held.acknowledge(101, none);
+    EXPECT_LE(held.memory_bytes(), 128 * 32 + 2 * 2048u) << "only ordinary chunks are kept";
+}
+
 TEST(Held, does_not_repeat_what_is_forgotten) {
     Held<Packet> held;
     Packet first, second;

@@ -225,7 +225,7 @@ TEST(RailLife, makes_few_attempts_while_its_port_is_down) {
 }
 
 TEST(RailLife, tries_to_open_a_rail_that_has_never_opened_less_often) {
-    RailLife life = RailLife::of_unopened(kPatience, kStart);
+    RailLife life = RailLife::of_unopened(kPatience.hold, kStart);
     EXPECT_EQ(life.state(), Is::kDown);
     EXPECT_EQ(*life.next_tick(), kStart + (kPatience.retry << kPatience.first_unopened));
     std::uint64_t pause = 0;
@@ -262,7 +262,7 @@ public:
     // The rail did not open when the two connected.
     void did_not_open() {
         for (Side& side : sides_) {
-            side.life = RailLife::of_unopened(kPatience, now_);
+            side.life = RailLife::of_unopened(kPatience.hold, now_);
             side.stopped = side.told = side.repeated = 1;
         }
     }

@@ -25,12 +25,6 @@ constexpr std::uint64_t kPause = 100'000;               // ns between two looks 
 constexpr std::uint64_t kLongPause = 100'000'000;       // the same, of channels that are not watched
 constexpr std::uint64_t kLeastRetired = 2'000'000'000;  // ns that a queue pair stays in the error state
 
-path::LifePatience patience_of(const Config& given) {
-    path::LifePatience patience;
-    patience.hold = static_cast<std::uint64_t>(given.failback_hold) * 1'000'000u;
-    return patience;
-}
-
 Rail* reader_of(const Channel& channel, sched::RailIndex number) { return channel.rails.reader(number); }
 
 void watch(Channel& channel) {
@@ -439,13 +433,13 @@ void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& pa
     const std::size_t rails = channel.rails.numbers();
     channel.repair.resize(rails);
     channel.timeout = timeout_for(channel.module, endpoint.remote);
-    const std::uint64_t now = now_ns();
+    const std::uint64_t now = now_ns(),
+                        hold = static_cast<std::uint64_t>(channel.module.given.failback_hold) * 1'000'000u;
     for (std::size_t i = 0; i < rails; ++i) {
         RailRepair& repair = channel.repair[i];
         const auto number = static_cast<sched::RailIndex>(i);
         const bool opened = (channel.rails.up() & sched::bit_of(number)) != 0;
-        const path::LifePatience patience = patience_of(channel.module.given);
-        repair.life = opened ? path::RailLife(patience) : path::RailLife::of_unopened(patience, now);
+        repair.life = opened ? path::RailLife(hold) : path::RailLife::of_unopened(hold, now);
         if (!holds(Rule::kClosed)) repair.life.repeat_early_for_test();
         repair.lost_ns = now;
         repair.path = paths[i];

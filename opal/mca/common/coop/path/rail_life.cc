@@ -56,12 +56,12 @@ const char* name(LifeEvent event) noexcept {
     return "?";
 }
 
-RailLife RailLife::of_unopened(const LifePatience& patience, std::uint64_t now) noexcept {
-    RailLife life(patience);
+RailLife RailLife::of_unopened(std::uint64_t hold, std::uint64_t now) noexcept {
+    RailLife life(hold);
     life.state_ = LifeState::kDown;
     life.peer_closed_ = true;
     life.opened_ = false;
-    life.failed_attempts_ = patience.first_unopened;
+    life.failed_attempts_ = kLifePatience.first_unopened;
     life.wait(now, life.pause_before_attempt(life.failed_attempts_));
     return life;
 }
@@ -103,7 +103,7 @@ LifeActions RailLife::on_drained(std::uint64_t now, LifeActions actions) noexcep
         actions.add(LifeDo::kRepeatAll);
         wait(now, pause_before_attempt(failed_attempts_));
     } else {
-        wait(now, patience_.first);
+        wait(now, kLifePatience.first);
     }
     return actions.add(LifeDo::kSendClosed);
 }
@@ -185,7 +185,7 @@ LifeActions RailLife::on_established(std::uint64_t now) noexcept {
         opened_ = true;
         failed_attempts_ = 0;
         used_since_ = now;
-        next_ = now + doubled(patience_.hold, early_failures_, patience_.longest_hold);
+        next_ = now + doubled(hold_, early_failures_, kLifePatience.longest_hold);
         return LifeActions().add(LifeDo::kUse);
     case LifeState::kUp:
     case LifeState::kSuspect:
@@ -221,7 +221,7 @@ LifeActions RailLife::on_port_active(std::uint64_t now) noexcept {
     case LifeState::kDown:
         failed_attempts_ = 0;
         if (!peer_closed_) return repeat(now, LifeDo::kSendClosed);
-        next_ = std::min(next_, now + patience_.retry);
+        next_ = std::min(next_, now + kLifePatience.retry);
         return {};
     case LifeState::kReopening: failed_attempts_ = 0; return {};
     case LifeState::kUp:
@@ -255,12 +255,12 @@ LifeActions RailLife::on_tick(std::uint64_t now) noexcept {
 // --- steps ----------------------------------------------------------------------------------------------------------
 
 LifeActions RailLife::close(std::uint64_t now, bool peer_closed) noexcept {
-    const bool early = now - used_since_ < patience_.calm && generation_ > 1;
+    const bool early = now - used_since_ < kLifePatience.calm && generation_ > 1;
     early_failures_ = early ? early_failures_ + 1 : 0;
     state_ = LifeState::kClosing;
     peer_closed_ = peer_closed;
-    drain_until_ = now + patience_.drain;
-    wait(now, patience_.first);
+    drain_until_ = now + kLifePatience.drain;
+    wait(now, kLifePatience.first);
     return LifeActions().add(LifeDo::kStop);
 }
 
@@ -279,12 +279,12 @@ LifeActions RailLife::skip_a_generation(std::uint64_t now, bool peer_closed) noe
     ++early_failures_;
     state_ = LifeState::kDown;
     peer_closed_ = peer_closed;
-    wait(now, peer_closed ? pause_before_attempt(early_failures_) : patience_.first);
+    wait(now, peer_closed ? pause_before_attempt(early_failures_) : kLifePatience.first);
     return actions;
 }
 
 LifeActions RailLife::repeat(std::uint64_t now, LifeDo what) noexcept {
-    pause_ = std::min(pause_ * 2, patience_.longest);
+    pause_ = std::min(pause_ * 2, kLifePatience.longest);
     next_ = now + pause_;
     if (state_ == LifeState::kClosing) next_ = std::min(next_, drain_until_);
     return LifeActions().add(what);
@@ -297,8 +297,8 @@ LifeActions RailLife::reopen() noexcept {
 }
 
 std::uint64_t RailLife::pause_before_attempt(std::uint32_t failures) const noexcept {
-    const std::uint64_t longest = opened_ ? patience_.longest_retry : patience_.longest_unopened;
-    return port_down_ ? longest : doubled(patience_.retry, failures, longest);
+    const std::uint64_t longest = opened_ ? kLifePatience.longest_retry : kLifePatience.longest_unopened;
+    return port_down_ ? longest : doubled(kLifePatience.retry, failures, longest);
 }
 
 void RailLife::wait(std::uint64_t now, std::uint64_t pause) noexcept {

@@ -109,12 +109,15 @@ struct LifePatience {
     std::uint64_t calm = 10'000'000'000;  // without a failure until earlier ones no longer count
 };
 
+inline constexpr LifePatience kLifePatience;
+
 class RailLife {
 public:
-    explicit RailLife(const LifePatience& patience = {}) noexcept : patience_(patience) {}
+    // `hold`: instead of LifePatience::hold.
+    explicit RailLife(std::uint64_t hold = kLifePatience.hold) noexcept : hold_(hold) {}
 
     // The life of a rail that did not open when the two processes connected.
-    COOP_EXPORT static RailLife of_unopened(const LifePatience& patience, std::uint64_t now) noexcept;
+    COOP_EXPORT static RailLife of_unopened(std::uint64_t hold, std::uint64_t now) noexcept;
 
     // `generation`: of kPeerDown, kPeerClosed and kPeerAsks. `wants_answer`: of kPeerClosed, the peer does not know
     // yet that this side is closed.
@@ -156,7 +159,7 @@ private:
     std::uint64_t pause_before_attempt(std::uint32_t failures) const noexcept;
     bool concerns_attempt(std::uint32_t generation) const noexcept { return generation == generation_ + 1; }
 
-    LifePatience patience_;
+    std::uint64_t hold_;
     LifeState state_ = LifeState::kUp;
     bool peer_closed_ = false;  // valid unless it carries data
     bool repeats_early_ = false;

@@ -44,14 +44,16 @@ public:
     // Whether the queue pair has been silent for too long. Says so in each further look() until something ends.
     bool look(const Pending& now_pending, std::uint64_t retry_ns, std::uint64_t bytes_per_s,
               std::uint64_t now) noexcept {
-        if (!now_pending.any || !watching_ || now_pending.ended != ended_) {
+        const auto ended = static_cast<std::uint32_t>(now_pending.ended);
+        const auto heard = static_cast<std::uint32_t>(now_pending.heard) & kHeardBits;
+        if (!now_pending.any || !watching_ || ended != ended_) {
             watching_ = now_pending.any;
-            ended_ = now_pending.ended;
-            heard_ = now_pending.heard;
             since_ = now;
+            ended_ = ended;
+            heard_ = heard;
             return false;
         }
-        const bool may_wait = now_pending.needs_buffer && now_pending.heard == heard_;
+        const bool may_wait = now_pending.needs_buffer && heard == heard_;
         return now - since_ > limit(now_pending.bytes, may_wait, retry_ns, bytes_per_s);
     }
 
@@ -65,8 +67,11 @@ public:
     }
 
 private:
-    bool watching_ = false;
-    std::uint64_t ended_ = 0, heard_ = 0, since_ = 0;  // valid while watching_
+    static constexpr std::uint32_t kHeardBits = 0x7fffffff;  // the lower bits suffice
+
+    std::uint64_t since_ = 0;  // this and the rest: valid while watching_
+    std::uint32_t ended_ = 0, heard_ : 31 = 0;
+    bool watching_ : 1 = false;
 };
 
 }  // namespace coop::path

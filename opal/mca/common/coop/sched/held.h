@@ -23,7 +23,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -80,17 +79,19 @@ public:
     SequenceNumber next() const noexcept { return next_; }
     std::size_t size() const noexcept { return next_ - first_; }
     std::size_t memory_bytes() const noexcept {
-        return places_.size() * sizeof(Place) + (chunks_.size() + (spare_ ? 1 : 0)) * kChunkBytes;
+        std::size_t bytes = places_.size() * sizeof(Place) + (spare_ ? kChunkBytes : 0);
+        for (const Chunk& chunk : chunks_) bytes += chunk.size;
+        return bytes;
     }
 
 private:
-    static constexpr std::size_t kFirstPlaces = 16;
-    static constexpr std::uint32_t kChunkBytes = 8192;
+    static constexpr std::size_t kFirstPlaces = 4;
+    static constexpr std::uint32_t kChunkBytes = 2048;
     static constexpr SequenceNumber kPast = UINT32_MAX / 2;  // a larger difference is negative
 
     struct Chunk {
         std::unique_ptr<std::byte[]> bytes;
-        std::uint32_t used = 0;
+        std::uint32_t size = 0, used = 0;
         SequenceNumber last = 0;  // number of the last copy in it
     };
 
@@ -111,7 +112,8 @@ private:
 
     std::byte* take_room(SequenceNumber number, std::uint32_t bytes) {
         bytes = (bytes + 15) / 16 * 16;
-        if (chunks_.empty() || chunks_.back().used + bytes > kChunkBytes) add_chunk();
+        if (chunks_.empty() || chunks_.back().used + bytes > chunks_.back().size)
+            add_chunk(std::max(bytes, kChunkBytes));
         Chunk& chunk = chunks_.back();
         std::byte* const room = chunk.bytes.get() + chunk.used;
         chunk.used += bytes;
@@ -119,17 +121,18 @@ private:
         return room;
     }
 
-    void add_chunk() {
-        chunks_.push_back({spare_ ? std::move(spare_) : std::make_unique<std::byte[]>(kChunkBytes), 0, 0});
+    void add_chunk(std::uint32_t size) {
+        const bool uses_spare = spare_ && size == kChunkBytes;
+        chunks_.push_back({uses_spare ? std::move(spare_) : std::make_unique<std::byte[]>(size), size, 0, 0});
     }
     void free_first_chunk() {
-        spare_ = std::move(chunks_.front().bytes);
-        chunks_.pop_front();
+        if (chunks_.front().size == kChunkBytes) spare_ = std::move(chunks_.front().bytes);
+        chunks_.erase(chunks_.begin());
     }
 
     SequenceNumber first_, next_;
     std::vector<Place> places_;  // size: a power of two, or 0
-    std::deque<Chunk> chunks_;
+    std::vector<Chunk> chunks_;  // the first one is the oldest
     std::unique_ptr<std::byte[]> spare_;
 };
 
