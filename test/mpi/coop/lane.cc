@@ -122,12 +122,17 @@ CASE(a_limit_is_found_from_the_first_long_messages) {
         if (env.rank == 1) m.check();
         return lane.read() - before;
     };
-    // Until a limit is found, messages go through the lane, which is how it is found.
+    // The kernel copies the first ones, until they are worth a longer ring. From then on, until a limit is found, messages go
+    // through the lane, which is how it is found.
+    bool through_lane = told("denied");
     for (int i = 0; i < 100; ++i) {
         const bool is_known = limit.read() != 0;
         const auto sent = send(65536);
-        if (!is_known && env.rank == 0) CHECK_EQ(sent, 1);
+        if (!is_known && env.rank == 0) CHECK(sent == 1 || !through_lane);
+        if (i == 0 && env.rank == 0) CHECK_EQ(sent == 1, through_lane);
+        through_lane |= sent == 1;
     }
+    if (env.rank == 0) CHECK(through_lane);
     std::uint64_t found = limit.read();
     if (env.rank == 0) {
         CHECK(found >= kWholeMax && found <= kLaneMax && unwaited.read() >= found && unwaited.read() <= kLaneMax);

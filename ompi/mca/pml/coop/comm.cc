@@ -130,10 +130,10 @@ Peer& Comm::make_peer(std::int32_t rank) noexcept {
     return *peer;
 }
 
-bool Peer::may_offer() noexcept {
+bool Peer::may_offer(std::size_t bytes, rndv::Wish wish) noexcept {
     if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return false;
     if (!reach(*this)) return false;
-    if (neighbour) neighbour->look_again();
+    look_for_board(bytes, wish);
     return can_share() && copies_at_once(*rdma->btl) && rdma->btl->btl_registration_handle_size == 0;
 }
 

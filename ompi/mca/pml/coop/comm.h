@@ -76,6 +76,13 @@ struct Peer {
         return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma &&
                (rdma->btl_flags & kBoth) == kBoth;
     }
+    // Maps the peer's board if both sides may copy such a message, or if messages to the peer have no lane.
+    void look_for_board(std::size_t bytes, rndv::Wish wish) noexcept {
+        if (!neighbour || neighbour->is_mapped()) return;
+        const std::size_t least = static_cast<std::size_t>(module.config.coop_min) *
+                                  (module.crowded ? rndv::kCrowdedFactor : 1);
+        if (bytes >= least || wish != rndv::Wish::kHybrid || !neighbour->may_have_lane()) neighbour->look_again();
+    }
     // True if the peer's memory is mapped here.
     bool is_seen() const noexcept { return neighbour && neighbour->is_mapped(); }
     // The peer has told us that our memory is mapped there.
@@ -84,7 +91,7 @@ struct Peer {
     }
     // True if receives may be offered to the peer: it is another process of this node, and its transport needs no
     // registration and completes a copy before the call returns.
-    bool may_offer() noexcept;
+    bool may_offer(std::size_t bytes, rndv::Wish wish) noexcept;
 
     // The largest message that goes to the peer in one packet, without a handshake. `waits`: its sender waits for it.
     std::size_t whole_max(const LaneOut* through, bool waits) const noexcept {

@@ -62,6 +62,10 @@ struct Neighbour {
     }
     // From now on packets to it use a transport, unless there is a lane already.
     void keep_to_transport() noexcept { lane_in.store(kNoLane, std::memory_order_relaxed); }
+    // Whether our messages to it use a lane, or will.
+    bool may_have_lane() const noexcept {
+        return lane_out.load(std::memory_order_relaxed) || lane_in.load(std::memory_order_relaxed) != kNoLane;
+    }
     // Returns our end of the lane to it. Null: there is none, or not yet; then this counts a message to it.
     LaneOut* knock() noexcept {
         LaneOut* const open = lane_out.load(std::memory_order_acquire);

@@ -174,6 +174,25 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       limit_(shape.ring_bytes, {whole_max_, longest_, shape.ring_bytes / 2}),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
+void LaneOut::count_towards_growth(std::size_t bytes) noexcept {
+    const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
+    if (wanted < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
+    if (module.threads) lock_.lock();
+    grow_for(bytes);
+    if (module.threads) lock_.unlock();
+}
+
+void LaneOut::grow_for(std::size_t bytes) noexcept {
+    const std::uint32_t size = area_.shape().ring_bytes;
+    const auto fits = [&] {
+        return writer_.end() == size ? SIZE_MAX : node::longest_record_of(writer_.end()) - kHeaderRoom;
+    };
+    while (bytes > fits() && use_more()) {
+    }
+    earned_.store(std::max(kAlways, fits()), std::memory_order_relaxed);
+}
+
 bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
     if (from == size || is_too_short_for(longest_)) return false;

@@ -45,7 +45,12 @@ public:
 
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
-    std::size_t whole_max() const noexcept { return whole_max_; }
+    std::size_t whole_max() const noexcept { return std::min(whole_max_, long_enough_for()); }
+    // A message that may be too long for the part of the ring that is used. Enough of them make that longer.
+    void earn(std::size_t bytes, bool waits) noexcept {
+        if (bytes > long_enough_for() && bytes <= std::max(whole_max_, limit_.get(waits))) [[unlikely]]
+            count_towards_growth(bytes);
+    }
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
     bool is_too_short_for(std::size_t bytes) const noexcept { return bytes > fits_.load(std::memory_order_relaxed); }
     // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a
@@ -53,7 +58,8 @@ public:
     std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
         const std::int64_t given = module.config.lane_max;
         if (given >= 0) return std::max(whole_max_, static_cast<std::size_t>(given));
-        return std::max(whole_max_, kernel_may_copy ? limit_.get(waits) : limit_.longest());
+        if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
+        return std::min(std::max(whole_max_, limit_.get(waits)), long_enough_for());
     }
 
     // Makes a copy of a long message into the ring; under the lock, from put().
@@ -86,6 +92,13 @@ public:
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
 
 private:
+    // Up to this length, a message goes through the lane also if the ring must become longer for it. Programs expect that
+    // messages as short as this need no receive; btl/vader has the same limit.
+    static constexpr std::size_t kAlways = 4096;
+    // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
+    // first time, and a copy by the kernel about 1 us more than the lane.
+    static constexpr std::size_t kWorth = 8;
+
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept;
 
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
@@ -93,6 +106,13 @@ private:
         while (!at && use_more()) at = writer_.reserve(bytes);
         return at;
     }
+    // The longest message for which the part of the ring that is used is long enough. Shorter ones make it longer as they
+    // need; if somebody has chosen which messages use the lane, all do.
+    std::size_t long_enough_for() const noexcept {
+        return module.config.lane_max >= 0 ? SIZE_MAX : earned_.load(std::memory_order_relaxed);
+    }
+    void count_towards_growth(std::size_t bytes) noexcept;
+    void grow_for(std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
     bool use_more() noexcept;
 
@@ -112,6 +132,8 @@ private:
     std::uint32_t ring_;
     bool is_guest_;
     std::size_t longest_, whole_max_;
+    std::atomic<std::size_t> earned_{kAlways};   // long_enough_for()
+    std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                            // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`

@@ -31,7 +31,7 @@ bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
     if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
     const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
-    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;
+    return peer->may_offer(r.capacity, wish) && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;
 }
 
 // The sender of an offered receive does not have to ask before it writes (RTR). (Cooperative Rendezvous Protocols,

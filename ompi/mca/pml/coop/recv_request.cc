@@ -8,6 +8,7 @@
 #include "async.h"
 #include "device_memory.h"
 #include "diagnose.h"
+#include "hints.h"
 #include "lane_packet.h"
 #include "ompi/mca/shim/complete.h"
 #include "packet.h"
@@ -324,7 +325,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport reaches the sender of a rendezvous");
     set_status(r, h.match, h.length);
-    if (peer.neighbour) peer.neighbour->look_again();
+    peer.look_for_board(h.length, wish_for(r.comm()));
     const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
     if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
     if (r.contiguous_base) prepare_convertor(r);

@@ -51,6 +51,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
+    if (bytes > lane.whole_max()) lane.earn(bytes, waits);
     const bool is_long = bytes > lane.whole_max();
     if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;

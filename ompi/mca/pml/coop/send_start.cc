@@ -228,8 +228,8 @@ Next start_step(SendRequest& r) noexcept {
     mca_bml_base_btl_t& btl = *r.peer->eager();
     if (r.lane && r.lane->is_too_short_for(r.bytes())) [[unlikely]]
         leave_lane(r);
-    if (r.peer->neighbour && r.bytes() > r.peer->whole_max(r.lane, rndv::sender_waits(r.call)))
-        r.peer->neighbour->look_again();
+    if (r.bytes() > r.peer->whole_max(r.lane, rndv::sender_waits(r.call)))
+        r.peer->look_for_board(r.bytes(), wish_for(r.base.req_base.req_comm));
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     r.extension = r.peer->rdma_extension;
