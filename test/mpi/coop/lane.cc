@@ -207,7 +207,7 @@ CASE(a_flood_of_unexpected_messages) {
 // The receiver keeps what it has no receive for only up to a limit (4 MiB); it reads the rest from its sender.
 CASE(nonblocking_messages_with_room_in_the_ring_are_complete_at_once) {
     constexpr int kMessages = 400;
-    constexpr std::size_t kBytes = 32768, kMostKept = 4 << 20, kRing = 256 << 10;
+    constexpr std::size_t kBytes = 32768, kMostKept = 4 << 20, kRing = 1 << 20;
     if (refused() || env.rank > 1) return;
     const Variable by_lane("bytes_lane");
     std::vector<Message> all;

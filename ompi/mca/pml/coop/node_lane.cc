@@ -19,7 +19,10 @@
 namespace coop::pml {
 namespace {
 
-constexpr std::uint32_t kLongestRing = 256 * 1024;
+// A window of 64 messages of 8 KiB fits into a ring: otherwise the rest of it would wait for the reader. And the longest message
+// that may be quicker through the lane, whatever is measured: measured is what a few messages take while the ring is in
+// the caches.
+constexpr std::uint32_t kLongestRing = 1024 * 1024, kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
 constexpr std::uint32_t kLaneLayout = 2;  // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
@@ -171,7 +174,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                            static_cast<std::size_t>(module.config.eager_limit)})),
-      limit_(shape.ring_bytes, {whole_max_, longest_, shape.ring_bytes / 2}),
+      limit_(shape.ring_bytes, {whole_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
 void LaneOut::count_towards_growth(std::size_t bytes) noexcept {

@@ -173,20 +173,22 @@ constexpr ParamRow kParams[] = {
          "Largest message above lane_small_max that goes through the lane, under the protocols send and hybrid: in one "
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
-         "more than half of a ring (lane_memory). Each process computes that length from the time that its first long "
-         "messages to a process take into the lane, and from the measured cost of copies by the kernel; the report "
-         "shows it. Messages up to lane_small_max use the lane whatever this is; the parameter lane switches it off.",
+         "more than half of a ring (lane_memory), nor than 128 KiB. Each process computes that length from the time "
+         "that "
+         "its first long messages to a process take into the lane, and from the measured cost of copies by the kernel; "
+         "the report shows it. Messages up to lane_small_max use the lane whatever this is; the parameter lane "
+         "switches it off.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_memory",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 8 * 1024 * kKiB,
+     .default_value = 16 * 1024 * kKiB,
      .min = 16 * kKiB,
      .max = 8 * kGiB,
-     .help =
-         "Memory for the lane in each process, at most: one ring for each other process of the node, of 16 to 256 KiB, "
-         "which uses no memory before that process sends through it. Processes without a ring use the transports.",
+     .help = "Memory for the lane in each process, at most: one ring for each other process of the node, of 16 KiB to "
+             "1 MiB, "
+             "which uses no memory before that process sends through it. Processes without a ring use the transports.",
      .level = 5},
     {.name = "lane_after",
      .type = ParamType::kInt,
