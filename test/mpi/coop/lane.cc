@@ -4,6 +4,7 @@
 // and with "denied" the kernel denies copies, too. Two or more ranks. Only for pml/coop, with pml_coop_lane 1,
 // pml_coop_lane_after 0, and lane_small_max and lane_max as below.
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "mpi_test.h"
@@ -144,6 +145,32 @@ CASE(a_limit_is_found_from_the_first_long_messages) {
     const auto below = send(found), above = send(found + 1);
     if (env.rank == 0) CHECK_EQ(below, 1);
     if (env.rank == 0) CHECK_EQ(above, 0);
+}
+
+// Messages wait for room in the ring, and the limits for messages in one packet change meanwhile.
+CASE(messages_wait_while_the_ring_becomes_longer) {
+    if (!told("found") || env.rank > 1) return;
+    const int kMessages = 500;
+    const std::size_t lengths_of_turn[] = {4096, 6144, 4096, 5000, 8192, 6144, 16384, 65536};
+    for (int round = 0; round < 6; ++round) {
+        std::vector<Message> all;
+        std::vector<MPI_Request> requests;
+        for (int i = 0; i < kMessages; ++i) {
+            // First what fills any ring.
+            all.emplace_back(i < 300 - 40 * round ? 4096 : lengths_of_turn[i % 8], key_of(0, 1, i));
+            if (env.rank == 0) all.back().fill();
+        }
+        if (env.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        for (Message& m : all) {
+            MPI_Request request;
+            if (env.rank == 0) MPI_Isend(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, 7, env.comm, &request);
+            else MPI_Irecv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, 7, env.comm, &request);
+            requests.push_back(request);
+        }
+        CHECK_MPI(MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE));
+        if (env.rank == 1)
+            for (const Message& m : all) m.check();
+    }
 }
 
 CASE(every_length_around_each_switch_by_every_call_both_ways) {

@@ -43,6 +43,10 @@ part_lane() {
     # Messages of several lengths that are allowed in one packet of the lane are longer than one of the transport.
     check lane.cases_of_short_messages_only lane_job 2 --mca pml_coop_lane_max 0 "$bin/lane" refused
     check lane.cases_with_a_limit_that_is_found lane_job 2 --mca pml_coop_lane_max -1 "$bin/lane" found
+    for memory in 16384 65536 524288 16777216; do
+        check "lane.messages_wait_while_a_ring_grows.$memory" lane_job 2 --mca pml_coop_lane_max -1 --mca pml_coop_lane_memory "$memory" \
+            "$bin/lane" found --only messages_wait_while_the_ring_becomes_longer
+    done
     [ -n "$san" ] || check lane.cases_with_a_limit_where_copies_are_denied lane_job 2 --mca pml_coop_lane_max -1 "$bin/deny_copies" all "$bin/lane" denied
     check lane.the_report_shows_the_limit_that_is_found limit_is_reported -1 ': up to [0-9]* bytes if the sender waits, else [0-9]* (measured: lane '
     check lane.the_report_shows_the_limit_that_is_given limit_is_reported 40000 '$'

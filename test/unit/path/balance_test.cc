@@ -198,7 +198,7 @@ TEST(Balance, bars_an_alternate_path_on_which_the_queue_pair_was_lost) {
     ASSERT_EQ(qp.path, 1u);
     qp.post(kBytes);  // never completes
     qp.path = 0;
-    qp.balance.on_replaced(qp.now);
+    qp.balance.on_replaced(0, qp.now);
     EXPECT_EQ(qp.balance.current(), 0u);
     qp.run(50 * kSecond);
     EXPECT_EQ(qp.moves, 1u);
@@ -209,7 +209,7 @@ TEST(Balance, bars_an_alternate_path_on_which_the_queue_pair_was_lost) {
 TEST(Balance, bars_nothing_if_the_queue_pair_was_lost_on_its_first_path) {
     QueuePair qp({1, 1});
     qp.run(kSecond);
-    qp.balance.on_replaced(qp.now);
+    qp.balance.on_replaced(0, qp.now);
     qp.rate[0] = 0.3;
     qp.run(2 * kSecond);
     EXPECT_EQ(qp.path, 1u);

@@ -76,12 +76,13 @@ struct Peer {
         return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma &&
                (rdma->btl_flags & kBoth) == kBoth;
     }
-    // Maps the peer's board if both sides may copy such a message, or if messages to the peer have no lane.
+    // Maps the peer's board, unless it cannot be of use for such a message: on a crowded node there are many peers, and both
+    // sides copy only messages that are much longer.
     void look_for_board(std::size_t bytes, rndv::Wish wish) noexcept {
         if (!neighbour || neighbour->is_mapped()) return;
-        const std::size_t least = static_cast<std::size_t>(module.config.coop_min) *
-                                  (module.crowded ? rndv::kCrowdedFactor : 1);
-        if (bytes >= least || wish != rndv::Wish::kHybrid || !neighbour->may_have_lane()) neighbour->look_again();
+        const bool too_short = module.crowded && wish == rndv::Wish::kHybrid && neighbour->may_have_lane() &&
+                               bytes < rndv::kCrowdedFactor * static_cast<std::size_t>(module.config.coop_min);
+        if (!too_short) neighbour->look_again();
     }
     // True if the peer's memory is mapped here.
     bool is_seen() const noexcept { return neighbour && neighbour->is_mapped(); }

@@ -164,7 +164,7 @@ LaneOut* Neighbour::count_knock() noexcept {
         const std::int64_t left = lane_in.load(std::memory_order_relaxed);
         if (left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
         if (left != 0) return lane.get();
-        lane = LaneOut::open(card.pid, lane_card, is_guest, error);
+        lane = LaneOut::open(card.pid, lane_card, is_guest, !copy_error && kernel_copies_messages(), error);
         lane_in.store(kNoLane, std::memory_order_relaxed);
         lane_out.store(lane.get(), std::memory_order_release);
         if (lane) return lane.get();

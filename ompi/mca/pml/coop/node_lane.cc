@@ -169,31 +169,28 @@ int poll_now(Receiving& it) noexcept {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
-LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept
-    : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest),
+LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept
+    : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest), earns_(earns),
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                            static_cast<std::size_t>(module.config.eager_limit)})),
       limit_(shape.ring_bytes, {whole_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
-void LaneOut::count_towards_growth(std::size_t bytes) noexcept {
+void LaneOut::earn(std::size_t bytes) noexcept {
     const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
     if (wanted < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
     if (module.threads) lock_.lock();
-    grow_for(bytes);
+    while (bytes > fitting() && use_more()) {
+    }
     if (module.threads) lock_.unlock();
 }
 
-void LaneOut::grow_for(std::size_t bytes) noexcept {
-    const std::uint32_t size = area_.shape().ring_bytes;
-    const auto fits = [&] {
-        return writer_.end() == size ? SIZE_MAX : node::longest_record_of(writer_.end()) - kHeaderRoom;
-    };
-    while (bytes > fits() && use_more()) {
-    }
-    earned_.store(std::max(kAlways, fits()), std::memory_order_relaxed);
+// The longest payload for which the part of the ring that is used is long enough.
+std::size_t LaneOut::fitting() const noexcept {
+    const std::uint32_t end = writer_.end();
+    return end == area_.shape().ring_bytes ? SIZE_MAX : node::longest_record_of(end) - kHeaderRoom;
 }
 
 bool LaneOut::use_more() noexcept {
@@ -204,6 +201,7 @@ bool LaneOut::use_more() noexcept {
         return false;
     }
     writer_.use(to);
+    earned_.store(std::max(kAlways, fitting()), std::memory_order_relaxed);
     return true;
 }
 
@@ -234,7 +232,8 @@ bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_
 
 LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }
 
-std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, int& error) noexcept {
+std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, bool kernel_may_copy,
+                                       int& error) noexcept {
     const node::LaneShape shape{card.rings, card.ring_bytes};
     error = EBADF;
     if (!shape.valid() || card.layout != kLaneLayout) return nullptr;
@@ -249,20 +248,32 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, b
     if (!ring) return nullptr;
     if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
     error = provide(area.ring(*ring), first_end(shape));
-    if (error == 0) return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest));
+    if (error == 0)
+        return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest, kernel_may_copy));
     area.close(*ring, self);
     return nullptr;
 }
 
 // --- receiving -----------------------------------------------------------------------------------------------------
 
-bool lane_is_wanted() noexcept {
-    if (module.given.lane == 0) return false;
+namespace {
+
+// Whether a transport of this process copies at once, as those for shared memory do, and has these flags.
+bool has_transport_in_memory(std::uint32_t flags) noexcept {
     mca_btl_base_selected_module_t* selected;
     OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
-        if (copies_at_once(*selected->btl_module)) return true;
+        if (copies_at_once(*selected->btl_module) && (selected->btl_module->btl_flags & flags) == flags) return true;
     }
     return false;
+}
+
+}  // namespace
+
+bool lane_is_wanted() noexcept { return module.given.lane != 0 && has_transport_in_memory(0); }
+
+bool kernel_copies_messages() noexcept {
+    return static_cast<rndv::Wish>(module.config.protocol) != rndv::Wish::kSend &&
+           has_transport_in_memory(MCA_BTL_FLAGS_GET);
 }
 
 void open_lane() noexcept {

@@ -38,7 +38,9 @@ class LaneOut {
 public:
     // `is_guest`: we belong to another job than the neighbour. Null: no memory, or no free ring; `error` has an errno
     // then, or 0 if all rings are in use.
-    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, int& error) noexcept;
+    // `kernel_may_copy`: messages may go by a copy of the kernel until they are worth a longer ring.
+    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, bool kernel_may_copy,
+                                         int& error) noexcept;
     ~LaneOut();
     LaneOut(const LaneOut&) = delete;
     LaneOut& operator=(const LaneOut&) = delete;
@@ -46,11 +48,11 @@ public:
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
     std::size_t whole_max() const noexcept { return std::min(whole_max_, long_enough_for()); }
-    // A message that may be too long for the part of the ring that is used. Enough of them make that longer.
-    void earn(std::size_t bytes, bool waits) noexcept {
-        if (bytes > long_enough_for() && bytes <= std::max(whole_max_, limit_.get(waits))) [[unlikely]]
-            count_towards_growth(bytes);
+    // Whether a message would use the lane if only the part of the ring that is used were longer. Enough of them make it longer.
+    bool may_earn(std::size_t bytes, bool waits) const noexcept {
+        return bytes > long_enough_for() && bytes <= std::max(whole_max_, limit_.get(waits));
     }
+    void earn(std::size_t bytes) noexcept;
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
     bool is_too_short_for(std::size_t bytes) const noexcept { return bytes > fits_.load(std::memory_order_relaxed); }
     // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a
@@ -99,7 +101,7 @@ private:
     // first time, and a copy by the kernel about 1 us more than the lane.
     static constexpr std::size_t kWorth = 8;
 
-    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest) noexcept;
+    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept;
 
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
         auto at = writer_.reserve(bytes);
@@ -109,10 +111,9 @@ private:
     // The longest message for which the part of the ring that is used is long enough. Shorter ones make it longer as they
     // need; if somebody has chosen which messages use the lane, all do.
     std::size_t long_enough_for() const noexcept {
-        return module.config.lane_max >= 0 ? SIZE_MAX : earned_.load(std::memory_order_relaxed);
+        return !earns_ || module.config.lane_max >= 0 ? SIZE_MAX : earned_.load(std::memory_order_relaxed);
     }
-    void count_towards_growth(std::size_t bytes) noexcept;
-    void grow_for(std::size_t bytes) noexcept;
+    std::size_t fitting() const noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
     bool use_more() noexcept;
 
@@ -130,7 +131,7 @@ private:
     node::Segment segment_;
     node::LaneArea area_;
     std::uint32_t ring_;
-    bool is_guest_;
+    bool is_guest_, earns_;
     std::size_t longest_, whole_max_;
     std::atomic<std::size_t> earned_{kAlways};   // long_enough_for()
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
@@ -143,6 +144,8 @@ private:
 // Whether pml_coop_lane is 1 and this process has a transport for shared memory. Who selects only others, such as tcp,
 // wants messages to use these inside a node, too.
 bool lane_is_wanted() noexcept;
+// Whether the kernel may copy messages from other processes of the node, if it does not deny that.
+bool kernel_copies_messages() noexcept;
 // Creates the memory in which we receive. If it is not wanted, or the system provides none, this process works without.
 void open_lane() noexcept;
 void close_lane() noexcept;

@@ -160,8 +160,10 @@ constexpr ParamRow kParams[] = {
      .default_value = 8 * kKiB,
      .min = 64,
      .max = 64 * kKiB,
-     .help = "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
-             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory).",
+     .help =
+         "Largest message that goes through the lane in one packet, without a handshake (above 4 KiB, after some that "
+         "the kernel has copied); longer ones are sent in fragments when a receive has matched them. Not more than "
+         "three eighths of a ring (lane_memory).",
      .level = 5},
     {.name = "lane_max",
      .type = ParamType::kInt,

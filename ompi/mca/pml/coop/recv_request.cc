@@ -325,7 +325,8 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport reaches the sender of a rendezvous");
     set_status(r, h.match, h.length);
-    peer.look_for_board(h.length, wish_for(r.comm()));
+    const auto senders_wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
+    peer.look_for_board(h.length, senders_wish != rndv::Wish::kHybrid ? senders_wish : wish_for(r.comm()));
     const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
     if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
     if (r.contiguous_base) prepare_convertor(r);

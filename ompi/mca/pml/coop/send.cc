@@ -44,6 +44,11 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
     return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) && bytes <= longest_for(lane, peer, waits, wish);
 }
 
+[[gnu::noinline]] void count_for_lane(LaneOut& lane, std::size_t bytes, ompi_communicator_t* comm) noexcept {
+    const rndv::Wish wish = wish_for(comm);
+    if (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) lane.earn(bytes);
+}
+
 // The same through the lane.
 template <bool waits>
 inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
@@ -51,7 +56,8 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    if (bytes > lane.whole_max()) lane.earn(bytes, waits);
+    if (lane.may_earn(bytes, waits)) [[unlikely]]
+        count_for_lane(lane, bytes, comm);
     const bool is_long = bytes > lane.whole_max();
     if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
@@ -113,6 +119,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
+    if (LaneOut* const lane = peer.lane(); lane && lane->may_earn(bytes, false)) count_for_lane(*lane, bytes, comm);
     const bool fits = bytes <= peer.whole_max(peer.lane(), false);
     SequenceNumber sequence(peer);
     if (fits && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;

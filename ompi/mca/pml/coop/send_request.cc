@@ -267,16 +267,17 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
 
 namespace {
 
-bool fits_one_packet(const SendRequest& r) noexcept {
-    return r.bytes() <= r.peer->whole_max(r.lane, rndv::sender_waits(r.call)) &&
-           r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+// The limit may change while the request waits: what it needs, and whether an answer is due, follows from what was decided.
+bool decide_to_fit(SendRequest& r) noexcept {
+    r.whole_max = r.peer->whole_max(r.lane, rndv::sender_waits(r.call));
+    return r.bytes() <= r.whole_max && r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
 }
 
 }  // namespace
 
 bool reserve_id(SendRequest& r) noexcept {
     r.lane = r.peer->lane();
-    const bool fits = fits_one_packet(r);
+    const bool fits = decide_to_fit(r);
     if (fits || module.faults.hit(Fault::kNoId)) return fits;
     r.id = module.sends.acquire(&r, module.threads);
     return r.id != 0;
@@ -284,9 +285,12 @@ bool reserve_id(SendRequest& r) noexcept {
 
 void leave_lane(SendRequest& r) noexcept {
     LaneOut* const lane = std::exchange(r.lane, nullptr);
-    if (fits_one_packet(r) || r.id != 0) return;
+    const std::size_t before = r.whole_max;
+    if (decide_to_fit(r) || r.id != 0) return;
     r.id = module.sends.acquire(&r, module.threads);
-    if (r.id == 0) r.lane = lane;  // tried again with the next attempt
+    if (r.id != 0) return;
+    r.lane = lane;  // tried again with the next attempt
+    r.whole_max = before;
 }
 
 void set_blocking(SendRequest& r) noexcept {

@@ -40,6 +40,7 @@ struct SendRequest {
     Count in_flight;        // packets that transports have not completed
 
     rndv::SendCall call;                 // the kind of MPI call
+    std::size_t whole_max;               // the longest message in one packet, as it was when the id was reserved
     bool paced;                          // the pace of messages to the process counts it (streams.h)
     rndv::Pace::Way way;                 // valid if `paced`
     bool answer_due;                     // the receiver may still answer; the answer holds a reference

@@ -32,7 +32,7 @@ bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
 rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
-    s.eager_limit = r.peer->whole_max(r.lane, rndv::sender_waits(r.call));
+    s.eager_limit = r.whole_max;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
@@ -228,8 +228,7 @@ Next start_step(SendRequest& r) noexcept {
     mca_bml_base_btl_t& btl = *r.peer->eager();
     if (r.lane && r.lane->is_too_short_for(r.bytes())) [[unlikely]]
         leave_lane(r);
-    if (r.bytes() > r.peer->whole_max(r.lane, rndv::sender_waits(r.call)))
-        r.peer->look_for_board(r.bytes(), wish_for(r.base.req_base.req_comm));
+    if (r.bytes() > r.whole_max) r.peer->look_for_board(r.bytes(), wish_for(r.base.req_base.req_comm));
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     r.extension = r.peer->rdma_extension;

@@ -95,8 +95,9 @@ void set_up(Channel& channel, sched::RailIndex number, Rail& rail, Rail* old) {
     rail.early = old->early;
     rail.moves = old->moves;
     if (rail.balance == nullptr || old->balance == nullptr) return;
+    const std::size_t path = rail.balance->current();  // the new queue pair may have moved already
     rail.balance = std::move(old->balance);
-    rail.balance->on_replaced(now_ns());
+    rail.balance->on_replaced(path, now_ns());
 }
 
 std::optional<sched::SequenceNumber> take_early_follower(Channel& channel, const Rail& rail) {

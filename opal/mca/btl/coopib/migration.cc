@@ -257,11 +257,17 @@ void note_all_moved(Module& m) {
     for (const Moved& moved : m.migrations->take_moved()) note_moved(m, moved);
 }
 
-// What the port of the rail has carried in the direction of such requests.
-path::Carried& carried(Module& m, const Rail& rail, const Work& work) {
+// What the port of the rail has carried in its direction: in for reads that have a queue pair of their own, otherwise out.
+path::Carried& carried(Module& m, const Channel& channel, const Rail& rail) {
     auto& ports = m.uses[rail.local_hca].carried;
     if (ports.size() <= rail.port) ports.resize(rail.port + 1u);
-    return ports[rail.port][static_cast<std::size_t>(rail::direction_of(work.kind))];
+    return ports[rail.port][channel.rails.any_reader(rail.number()) == &rail];
+}
+
+// If the alternate path has failed meanwhile, the queue pair is lost. Failover repeats everything but atomic operations, of which
+// there may be some of either side.
+bool may_risk(const Module& m, const Channel& channel) {
+    return channel.repairs && !channel.had_atomics && !m.offers_atomics.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -273,16 +279,15 @@ void on_pulse(Module& m, Rail& rail) {
 }
 
 void note_posted(Module& m, Rail& rail, const Work& work) {
-    rail.balance->on_posted(work.bytes, now_ns(), carried(m, rail, work));
+    rail.balance->on_posted(work.bytes, now_ns(), carried(m, *work.endpoint->channel, rail));
 }
 
 void balance(Module& m, Rail& rail, const Work& work, std::uint64_t now) {
-    path::Carried& port = carried(m, rail, work);
-    port += work.bytes;
-    if (!rail.balance->on_completed(work.bytes, now, m.swept_ns, port)) return;
-    // If the alternate path has failed meanwhile, the queue pair is lost. Failover repeats everything but atomic operations.
     const Channel& channel = *work.endpoint->channel;
-    if (!channel.repairs || channel.had_atomics) return;
+    path::Carried& port = carried(m, channel, rail);
+    port += work.bytes;
+    if (rail.balance == nullptr || !rail.balance->on_completed(work.bytes, now, m.swept_ns, port)) return;
+    if (!may_risk(m, channel)) return;
     m.migrations->leave(rail, now);
     note_all_moved(m);
 }

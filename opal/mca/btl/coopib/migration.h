@@ -117,8 +117,9 @@ void check_alternates(const Module& m, const mca_btl_base_endpoint_t& endpoint);
 // Under Module::lock.
 void note_moved(Module& m, const Moved& moved);
 void on_pulse(Module& m, Rail& rail);
-// A request is posted on the rail, or has completed; `now`: when it was found. Precondition: the rail has a Balance.
+// A request is posted on a rail that has a Balance.
 void note_posted(Module& m, Rail& rail, const Work& work);
+// With apm_balance: a request of the rail has completed. `now`: when it was found.
 void balance(Module& m, Rail& rail, const Work& work, std::uint64_t now);
 
 }  // namespace coop::ib

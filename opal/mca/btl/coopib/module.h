@@ -105,6 +105,7 @@ struct Module {
     std::size_t immediate_bytes = 0;           // the most that every HCA sends inline
     std::unique_ptr<Migrations> migrations;    // null: no queue pair migrates. Destroyed after the rails
     std::unique_ptr<Connections> connections;  // destroyed before the objects that its rails use
+    std::atomic<bool> offers_atomics{false};   // peers may execute atomic operations on memory of this process
     bool asked_for = false;                    // the parameter btl names this component
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 

@@ -64,7 +64,7 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
         else channel.on_mark_completed(*rail);
         return finished;
     }
-    if (rail->balance != nullptr) [[unlikely]]
+    if (m.given.apm_balance != 0) [[unlikely]]
         balance(m, *rail, work, now);
     if (work.kind == WorkKind::kSend) {
         Fragment& fragment = Fragment::of(work);

@@ -114,6 +114,7 @@ std::uint32_t lkey_of(const Handle* handle, std::uint32_t hca) noexcept {
 Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* address, std::size_t bytes,
                         std::uint32_t flags) {
     Module& m = Module::of(btl);
+    if ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0) m.offers_atomics.store(true, std::memory_order_relaxed);
     mca_rcache_base_registration_t* base = nullptr;
     const auto access = static_cast<std::int32_t>(flags & MCA_BTL_REG_FLAG_ACCESS_ANY);
     const bool any = endpoint == nullptr || endpoint == MCA_BTL_ENDPOINT_ANY;

@@ -127,9 +127,9 @@ void Balance::on_moved(std::size_t path, std::uint64_t now, bool asked) noexcept
     if (is_searching() && wanted() == path) end_search(now);
 }
 
-void Balance::on_replaced(std::uint64_t now) noexcept {
+void Balance::on_replaced(std::size_t path, std::uint64_t now) noexcept {
     if (current_ != 0) known_[current_].barred_until = now + patience_.bar;
-    current_ = 0;
+    current_ = path;
     under_way_ = 0;
     forget_measurements();
     if (is_searching()) end_search(now);

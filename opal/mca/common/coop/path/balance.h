@@ -64,8 +64,8 @@ public:
                                                 Carried port) noexcept;
     // The queue pair is on this path now. `asked`: because on_completed() has asked for it.
     COOP_EXPORT void on_moved(std::size_t path, std::uint64_t now, bool asked) noexcept;
-    // The queue pair was lost. A new one, on the first path, takes its place.
-    COOP_EXPORT void on_replaced(std::uint64_t now) noexcept;
+    // The queue pair was lost. A new one, on this path, takes its place.
+    COOP_EXPORT void on_replaced(std::size_t path, std::uint64_t now) noexcept;
 
     std::size_t paths() const noexcept { return known_.size(); }
     std::size_t current() const noexcept { return current_; }
