@@ -4,6 +4,8 @@
 // one thread at a time drive a state machine without blocking the others.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>  // std::lock_guard
@@ -15,12 +17,19 @@ namespace coop {
 class SpinLock {
 public:
     void lock() noexcept {
-        while (flag_.exchange(true, std::memory_order_acquire))
-            while (flag_.load(std::memory_order_relaxed)) relax();
+        while (flag_.exchange(true, std::memory_order_acquire)) wait();
     }
     void unlock() noexcept { flag_.store(false, std::memory_order_release); }
 
 private:
+    // If its owner has lost its CPU, perhaps to this thread, it takes a long time until it is free.
+    void wait() noexcept {
+        constexpr unsigned kPatience = 100;
+        for (unsigned looks = 1; flag_.load(std::memory_order_relaxed); ++looks)
+            if (looks % kPatience != 0) relax();
+            else sched_yield();
+    }
+
     std::atomic<bool> flag_{false};
 };
 
