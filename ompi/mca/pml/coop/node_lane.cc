@@ -201,7 +201,7 @@ bool LaneOut::use_more() noexcept {
         return false;
     }
     writer_.use(to);
-    earned_.store(std::max(kAlways, fitting()), std::memory_order_relaxed);
+    earned_.store(fitting(), std::memory_order_relaxed);
     return true;
 }
 

@@ -47,10 +47,10 @@ public:
 
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
-    std::size_t whole_max() const noexcept { return std::min(whole_max_, long_enough_for()); }
+    std::size_t whole_max() const noexcept { return whole_max_; }
     // Whether a message would use the lane if only the part of the ring that is used were longer. Enough of them make it longer.
     bool may_earn(std::size_t bytes, bool waits) const noexcept {
-        return bytes > long_enough_for() && bytes <= std::max(whole_max_, limit_.get(waits));
+        return bytes > long_enough_for() && bytes <= found_max(waits);
     }
     void earn(std::size_t bytes) noexcept;
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
@@ -61,7 +61,7 @@ public:
         const std::int64_t given = module.config.lane_max;
         if (given >= 0) return std::max(whole_max_, static_cast<std::size_t>(given));
         if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
-        return std::min(std::max(whole_max_, limit_.get(waits)), long_enough_for());
+        return std::min(found_max(waits), long_enough_for());
     }
 
     // Makes a copy of a long message into the ring; under the lock, from put().
@@ -94,12 +94,9 @@ public:
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
 
 private:
-    // Up to this length, a message goes through the lane also if the ring must become longer for it. Programs expect that
-    // messages as short as this need no receive; btl/vader has the same limit.
-    static constexpr std::size_t kAlways = 4096;
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
-    // first time, and a copy by the kernel about 1 us more than the lane.
-    static constexpr std::size_t kWorth = 8;
+    // first time, and a copy by the kernel up to 5 us more than the lane.
+    static constexpr std::size_t kWorth = 2;
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept;
 
@@ -108,10 +105,16 @@ private:
         while (!at && use_more()) at = writer_.reserve(bytes);
         return at;
     }
-    // The longest message for which the part of the ring that is used is long enough. Shorter ones make it longer as they
-    // need; if somebody has chosen which messages use the lane, all do.
+    // The largest message that is quicker through the lane, as was measured. On a crowded node the rings of many processes take
+    // turns in the caches, which a measurement with one does not show.
+    std::size_t found_max(bool waits) const noexcept {
+        return module.crowded ? whole_max_ : std::max(whole_max_, limit_.get(waits));
+    }
+    // The longest message that makes the part of the ring that is used longer if it has to. Longer ones have to earn that first,
+    // unless somebody has chosen which messages use the lane, or the kernel cannot copy instead.
     std::size_t long_enough_for() const noexcept {
-        return !earns_ || module.config.lane_max >= 0 ? SIZE_MAX : earned_.load(std::memory_order_relaxed);
+        return !earns_ || module.config.lane_max >= 0 ? SIZE_MAX
+                                                      : std::max(whole_max_, earned_.load(std::memory_order_relaxed));
     }
     std::size_t fitting() const noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
@@ -133,7 +136,7 @@ private:
     std::uint32_t ring_;
     bool is_guest_, earns_;
     std::size_t longest_, whole_max_;
-    std::atomic<std::size_t> earned_{kAlways};   // long_enough_for()
+    std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                            // settled under `lock_`

@@ -160,10 +160,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 8 * kKiB,
      .min = 64,
      .max = 64 * kKiB,
-     .help =
-         "Largest message that goes through the lane in one packet, without a handshake (above 4 KiB, after some that "
-         "the kernel has copied); longer ones are sent in fragments when a receive has matched them. Not more than "
-         "three eighths of a ring (lane_memory).",
+     .help = "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
+             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory).",
      .level = 5},
     {.name = "lane_max",
      .type = ParamType::kInt,
@@ -175,7 +173,8 @@ constexpr ParamRow kParams[] = {
          "Largest message above lane_small_max that goes through the lane, under the protocols send and hybrid: in one "
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
-         "more than half of a ring (lane_memory), nor than 128 KiB. Each process computes that length from the time "
+         "more than half of a ring (lane_memory) or 128 KiB, and none on a crowded node. Each process computes that "
+         "length from the time "
          "that "
          "its first long messages to a process take into the lane, and from the measured cost of copies by the kernel; "
          "the report shows it. Messages up to lane_small_max use the lane whatever this is; the parameter lane "

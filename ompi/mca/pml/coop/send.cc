@@ -119,7 +119,6 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    if (LaneOut* const lane = peer.lane(); lane && lane->may_earn(bytes, false)) count_for_lane(*lane, bytes, comm);
     const bool fits = bytes <= peer.whole_max(peer.lane(), false);
     SequenceNumber sequence(peer);
     if (fits && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
