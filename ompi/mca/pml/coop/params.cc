@@ -174,11 +174,9 @@ constexpr ParamRow kParams[] = {
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
          "more than half of a ring (lane_memory) or 128 KiB, and none on a crowded node. Each process computes that "
-         "length from the time "
-         "that "
-         "its first long messages to a process take into the lane, and from the measured cost of copies by the kernel; "
-         "the report shows it. Messages up to lane_small_max use the lane whatever this is; the parameter lane "
-         "switches it off.",
+         "length from what its first long messages to a process take into the lane, and from the measured cost of "
+         "copies by the kernel; the report shows it. Messages up to lane_small_max use the lane whatever this is; the "
+         "parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_memory",
