@@ -41,9 +41,9 @@ moves() { shows moved "$@"; }
 moves_often() {
     local least=$1
     shift
-    enough_moves() { echo "$(migrations) migrations" && [ "$(migrations)" -ge "$least" ]; }
     shows enough_moves "$@"
 }
+enough_moves() { echo "$(migrations) migrations" && [ "$(migrations)" -ge "$least" ]; }
 
 # The subnet's own trace, written at the end of FAULTS, has the migration.
 trace_shows_it() {
