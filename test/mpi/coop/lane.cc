@@ -109,7 +109,7 @@ CASE(short_and_medium_messages_take_the_lane_and_long_ones_do_not) {
     }
 }
 
-// Half of a ring is kLaneMax here.
+// A limit that is found is at most kLaneMax.
 CASE(a_limit_is_found_from_the_first_long_messages) {
     if ((!told("found") && !told("denied")) || env.rank > 1) return;
     const Variable lane("messages_lane"), limit("lane_limit"), unwaited("lane_unwaited_limit"), rate("lane_rate"),

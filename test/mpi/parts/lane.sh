@@ -54,6 +54,8 @@ part_lane() {
     # A ring that gets no more memory keeps the short messages.
     check lane.cases_when_memory_is_short lane_job 2 --mca pml_coop_fault pages:1 "$bin/lane" refused
     check lane.cases_when_memory_becomes_short lane_job 3 --mca pml_coop_fault pages:4 --mca mpi_yield_when_idle 1 "$bin/lane" refused
+    check lane.cases_when_memory_is_short_and_the_transport_takes_more lane_job 2 --mca pml_coop_fault pages:1 --mca pml_coop_lane_small_max 1024 \
+        --mca pml_coop_lane_max -1 "$bin/lane" found --only messages_wait_while_the_ring_becomes_longer
     check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
         lane_cases 2 "$topic"
@@ -66,8 +68,9 @@ part_lane() {
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
-    lane_storm with_found_limits 4 3000 --mca pml_coop_lane_max -1 -- --seed 14
-    lane_storm with_found_limits_among_threads 4 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
+    lane_storm with_found_limits 2 3000 --mca pml_coop_lane_max -1 -- --seed 14
+    lane_storm with_found_limits_among_threads 2 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
+    lane_storm with_found_limits_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 -- --seed 16
     lane_storm short_messages 4 12000 -- --seed 4 --max-size 3000
     lane_storm by_send 4 1500 --mca pml_coop_protocol send -- --seed 6
     lane_storm of_refusals 3 1000 --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 -- --seed 5 --threads 3

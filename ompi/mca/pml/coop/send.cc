@@ -80,6 +80,12 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
     return send_eager<send_immediate, waits>(peer, buf, count, datatype, tag, sequence, comm);
 }
 
+// Whether the message goes in one packet as soon as there is room, without a request.
+bool fits_one_packet(const Peer& peer, std::size_t bytes) noexcept {
+    const LaneOut* const lane = peer.lane();
+    return bytes <= (lane && lane->is_too_short_for(bytes) ? peer.eager_payload : peer.whole_max(lane, false));
+}
+
 // Sends a message that fits into one packet when there is no memory for a request: tries until the transport has room.
 void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                      SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
@@ -119,7 +125,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    const bool fits = bytes <= peer.whole_max(peer.lane(), false);
+    const bool fits = fits_one_packet(peer, bytes);
     SequenceNumber sequence(peer);
     if (fits && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
 
@@ -151,7 +157,7 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
                   SendRequest*& request) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
-    const bool fits = bytes * count <= peer.whole_max(peer.lane(), false) && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const bool fits = fits_one_packet(peer, bytes * count) && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
     if (r && blocking) set_blocking(*r);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));

@@ -286,7 +286,10 @@ bool reserve_id(SendRequest& r) noexcept {
 void leave_lane(SendRequest& r) noexcept {
     LaneOut* const lane = std::exchange(r.lane, nullptr);
     const std::size_t before = r.whole_max;
-    if (decide_to_fit(r) || r.id != 0) return;
+    const bool fits = decide_to_fit(r);
+    // With an id, an answer may be due already: it stays a rendezvous.
+    if (r.id != 0) r.whole_max = std::min(r.whole_max, before);
+    if (fits || r.id != 0) return;
     r.id = module.sends.acquire(&r, module.threads);
     if (r.id != 0) return;
     r.lane = lane;  // tried again with the next attempt
