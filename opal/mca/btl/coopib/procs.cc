@@ -50,7 +50,9 @@ std::optional<path::PortList> read_ports(const opal_process_name_t& name, Card& 
         why = *wrong;
         return std::nullopt;
     }
-    return std::move(std::get<path::PortList>(unpacked));
+    path::PortList list = std::move(std::get<path::PortList>(unpacked));
+    list.survives = card.failover == 1;
+    return list;
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     endpoint->remote = std::move(*ports);
     endpoint->atomic_hca = card.atomic_hca;
     // A process has nobody to ask at the other end of a rail to itself.
-    endpoint->survives = m.given.failover != 0 && card.failover == 1 && id != m.id;
+    endpoint->survives = m.given.failover != 0 && endpoint->remote.survives && id != m.id;
     for (const path::PathChoice& path : path::choose_paths(m.own, endpoint->remote))
         endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
     if (endpoint->local_hcas == 0) {

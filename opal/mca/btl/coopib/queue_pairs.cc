@@ -149,7 +149,7 @@ std::uint8_t timeout_for(const Module& m, const path::PortList& remote) {
     const std::vector<path::PathChoice> paths = path::choose_paths(m.own, remote);
     const auto rails = std::count_if(paths.begin(), paths.end(), [](const auto& each) { return !each.is_for_reads(); });
     const bool moves = has_alternates(m, remote);
-    if (m.given.failover != 0) return rails > 1 || moves ? kOfSeveral : kAlone;
+    if (m.given.failover != 0 && remote.survives) return rails > 1 || moves ? kOfSeveral : kAlone;
     return moves ? kMoves : kAlone;
 }
 

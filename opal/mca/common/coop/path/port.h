@@ -94,6 +94,7 @@ struct Limits {
 struct PortList {
     Limits limits;
     std::vector<PortRecord> ports;  // in order of preference
+    bool survives = false;          // the process continues without rails that fail; not in the wire form
 
     bool operator==(const PortList&) const = default;
 };
