@@ -36,9 +36,9 @@ struct LaneCard {
 // Our end of the ring to a neighbour.
 class LaneOut {
 public:
-    // `is_guest`: we belong to another job than the neighbour. Null: no memory, or no free ring; `error` has an errno
-    // then, or 0 if all rings are in use.
-    // `kernel_may_copy`: messages may go by a copy of the kernel until they are worth a longer ring.
+    // `is_guest`: we belong to another job than the neighbour. `kernel_may_copy`: messages may go by a copy of the kernel
+    // until they are worth a longer ring. Null: no memory, or no free ring; `error` has an errno then, or 0 if all rings
+    // are in use.
     static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, bool kernel_may_copy,
                                          int& error) noexcept;
     ~LaneOut();
@@ -48,7 +48,8 @@ public:
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
     std::size_t whole_max() const noexcept { return whole_max_; }
-    // Whether a message would use the lane if only the part of the ring that is used were longer. Enough of them make it longer.
+    // Whether a message above whole_max() would use the lane if only the part of the ring that is used were longer. earn()
+    // makes it longer when there were enough of them.
     bool may_earn(std::size_t bytes, bool waits) const noexcept {
         return bytes > long_enough_for() && bytes <= found_max(waits);
     }

@@ -56,9 +56,9 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    if (lane.may_earn(bytes, waits)) [[unlikely]]
-        count_for_lane(lane, bytes, comm);
     const bool is_long = bytes > lane.whole_max();
+    if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
+        count_for_lane(lane, bytes, comm);
     if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
