@@ -248,7 +248,10 @@ INSTANTIATE_TEST_SUITE_P(Matching, RandomStorm,
                          ::testing::Values(Weather{"in_order", 3, 1, 3, 6}, Weather{"reordered", 3, 8, 3, 6},
                                            Weather{"far_reordered", 2, 60, 4, 6}, Weather{"one_source", 1, 10, 2, 6},
                                            Weather{"many_sources", 16, 4, 2, 6}, Weather{"posted_ahead", 3, 6, 3, 10},
-                                           Weather{"mostly_unexpected", 4, 6, 5, 2}),
+                                           Weather{"mostly_unexpected", 4, 6, 5, 2},
+                                           Weather{"long_posted_queues", 2, 4, 300, 10},
+                                           Weather{"long_unexpected_queues", 2, 4, 300, 1},
+                                           Weather{"long_queues_of_few_tags", 2, 4, 40, 10}),
                          [](const auto& weather) { return weather.param.name; });
 
 TEST_P(RandomStorm, matches_as_the_model_does) {

@@ -10,6 +10,8 @@
 //   early             arrived before an earlier message of the same source (several transports, or a retried send):
 //                     held back per source, sorted by sequence number
 //
+// Both are sorted by tag once a search has passed many elements (tag_queue.h).
+//
 // Sequence numbers are 16 bits and wrap; at most 2^15 messages of one source may be early at a time.
 //
 // Threading: none; the caller holds the communicator's matching lock. Ownership: receives and arrivals belong
@@ -21,39 +23,52 @@
 #include <cstdint>
 
 #include "coop/base/list.h"
+#include "coop/match/tag_queue.h"
 
 namespace coop::match {
 
 constexpr std::int32_t kAnySource = -1;
-constexpr std::int32_t kAnyTag = -1;
 
 // A receive that waits for its message.
 struct Posted {
     ListNode node;
+    ListNode tag_node;
     std::int32_t source = 0;        // rank or kAnySource
     std::int32_t tag = 0;           // tag or kAnyTag
     std::uint64_t post_number = 0;  // set by post()
+
+    void leave() noexcept {
+        node.unlink();
+        if (tag_node.linked()) tag_node.unlink();
+    }
 };
+
+inline Posted* earlier(Posted* a, Posted* b) noexcept { return a->post_number < b->post_number ? a : b; }
 
 // A message that waits for its receive, or for an earlier message.
 struct Arrival {
     ListNode node;      // in the source's queue
     ListNode any_node;  // in the queue over all sources; unlinked while early
+    ListNode tag_node, any_tag_node;
     std::int32_t source = 0;
     std::int32_t tag = 0;
     std::uint16_t sequence = 0;
+
+    void leave() noexcept {
+        node.unlink();
+        any_node.unlink();
+        if (tag_node.linked()) tag_node.unlink();
+        if (any_tag_node.linked()) any_tag_node.unlink();
+    }
 };
 
-// MPI_ANY_TAG matches user tags only: negative tags are internal to the library.
-constexpr bool tag_matches(std::int32_t wanted, std::int32_t tag) noexcept {
-    return wanted == tag || (wanted == kAnyTag && tag >= 0);
-}
+inline Arrival* earlier(Arrival* with_tag, Arrival*) noexcept { return with_tag; }  // no message has any tag
 
 // Matching state of one source, embedded in the owner's record of the peer.
 struct Source {
     std::uint16_t expected = 0;  // sequence number of the next message in order
-    List<Posted, &Posted::node> posted;
-    List<Arrival, &Arrival::node> unexpected;
+    TagQueue<Posted, &Posted::node, &Posted::tag_node> posted;
+    TagQueue<Arrival, &Arrival::node, &Arrival::tag_node> unexpected;
     List<Arrival, &Arrival::node> early;
     std::atomic<Posted*> offered{
         nullptr};  // receive offered to this source (RTR), still in `posted`; other threads may read the pointer
@@ -79,11 +94,10 @@ public:
 
     // Removes and returns the first-posted receive that matches, or null.
     Posted* take_posted(Source& source, std::int32_t tag) noexcept {
-        Posted* specific = first_match(source.posted, tag);
-        Posted* wild = any_source_.empty() ? nullptr : first_match(any_source_, tag);
-        Posted* chosen = specific;
-        if (wild && (!specific || wild->post_number < specific->post_number)) chosen = wild;
-        if (chosen) chosen->node.unlink();
+        Posted* chosen = source.posted.first(tag);
+        if (Posted* wild = any_source_.empty() ? nullptr : any_source_.first(tag))
+            chosen = chosen ? earlier(chosen, wild) : wild;
+        if (chosen) chosen->leave();
         return chosen;
     }
 
@@ -136,23 +150,16 @@ public:
         return true;
     }
 
-    static void cancel(Posted* receive) noexcept { receive->node.unlink(); }
+    static void cancel(Posted* receive) noexcept { receive->leave(); }
 
     // Returns the oldest unexpected message that matches, without removing it (probe).
     Arrival* find_unexpected(Source* source, std::int32_t tag) noexcept {
-        if (source) {
-            for (Arrival* a = source->unexpected.front(); a; a = source->unexpected.next(a))
-                if (tag_matches(tag, a->tag)) return a;
-        } else {
-            for (Arrival* a = any_arrival_.front(); a; a = any_arrival_.next(a))
-                if (tag_matches(tag, a->tag)) return a;
-        }
-        return nullptr;
+        const auto find = [tag](auto& queue) { return tag == kAnyTag ? queue.first_of_user() : queue.first(tag); };
+        return source ? find(source->unexpected) : find(any_arrival_);
     }
 
     void remove_unexpected(Arrival* arrival) noexcept {
-        arrival->node.unlink();
-        arrival->any_node.unlink();
+        arrival->leave();
         --unexpected_;
     }
 
@@ -160,15 +167,8 @@ public:
     Arrival* first_unexpected() noexcept { return any_arrival_.front(); }
 
 private:
-    template <class Queue>
-    static Posted* first_match(Queue& queue, std::int32_t tag) noexcept {
-        for (Posted* p = queue.front(); p; p = queue.next(p))
-            if (tag_matches(p->tag, tag)) return p;
-        return nullptr;
-    }
-
-    List<Posted, &Posted::node> any_source_;
-    List<Arrival, &Arrival::any_node> any_arrival_;
+    TagQueue<Posted, &Posted::node, &Posted::tag_node> any_source_;
+    TagQueue<Arrival, &Arrival::any_node, &Arrival::any_tag_node> any_arrival_;
     std::uint64_t next_post_ = 0;
     std::size_t unexpected_ = 0;
 };
