@@ -32,6 +32,7 @@
 #include "compat.h"
 
 #include "coop/async/handler.h"
+#include "coop/base/block_store.h"
 #include "coop/base/counters.h"
 #include "coop/base/fault.h"
 #include "coop/base/handle_table.h"
@@ -79,6 +80,7 @@ struct Module {
     async::Handler handler;
 
     opal_free_list_t arrived;   // Arrived
+    BlockStore kept{8 << 20};   // memory of unexpected messages that are too long for an Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
 
     opal_mutex_t lock;                                     // protects the lists below

@@ -181,10 +181,9 @@ void LaneOut::earn(std::size_t bytes) noexcept {
     const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
     if (wanted < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
-    if (module.threads) lock_.lock();
+    const SpinGuard guard(lock_, module.threads);
     while (bytes > fitting() && use_more()) {
     }
-    if (module.threads) lock_.unlock();
 }
 
 // The longest payload for which the part of the ring that is used is long enough.

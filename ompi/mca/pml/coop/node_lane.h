@@ -80,11 +80,8 @@ public:
     // Returns false if the ring is full, or nothing was written.
     template <class Write>
     bool put(wire::Kind kind, std::size_t bytes, Write&& write) noexcept {
-        if (!module.threads) return put_now(kind, bytes, write);
-        lock_.lock();
-        const bool sent = put_now(kind, bytes, write);
-        lock_.unlock();
-        return sent;
+        const SpinGuard guard(lock_, module.threads);
+        return put_now(kind, bytes, write);
     }
 
     // Sends an eager message of which the receiver copies each part as soon as it is written. Only if this thread is

@@ -49,7 +49,7 @@ public:
     // Returns an id by which find() returns `object` until release(); 0 if there is no memory for another slot.
     // `threads` is false if no other thread uses the table at the same time.
     std::uint64_t acquire(T* object, bool threads = true) noexcept {
-        Held held(lock_, threads);
+        const SpinGuard guard(lock_, threads);
         const std::uint32_t index = take_slot();
         if (index == kNone) return 0;
         Slot& slot = at(index);
@@ -62,7 +62,7 @@ public:
 
     // Forgets `id`; ignores an id that is not in use.
     void release(std::uint64_t id, bool threads = true) noexcept {
-        Held held(lock_, threads);
+        const SpinGuard guard(lock_, threads);
         Slot* slot = live_slot(id);
         if (!slot) return;
         slot->generation.store(static_cast<std::uint32_t>(id >> 32) + 1, std::memory_order_release);
@@ -86,21 +86,6 @@ public:
 
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
-
-    class Held {
-    public:
-        Held(SpinLock& lock, bool threads) noexcept : lock_(threads ? &lock : nullptr) {
-            if (lock_) lock_->lock();
-        }
-        ~Held() {
-            if (lock_) lock_->unlock();
-        }
-        Held(const Held&) = delete;
-        Held& operator=(const Held&) = delete;
-
-    private:
-        SpinLock* lock_;
-    };
 
     struct Slot {
         std::atomic<T*> object{nullptr};

@@ -33,6 +33,22 @@ private:
     std::atomic<bool> flag_{false};
 };
 
+// Holds the lock, unless `threads` is false: then no other thread uses what the lock protects.
+class SpinGuard {
+public:
+    SpinGuard(SpinLock& lock, bool threads) noexcept : lock_(threads ? &lock : nullptr) {
+        if (lock_) lock_->lock();
+    }
+    ~SpinGuard() {
+        if (lock_) lock_->unlock();
+    }
+    SpinGuard(const SpinGuard&) = delete;
+    SpinGuard& operator=(const SpinGuard&) = delete;
+
+private:
+    SpinLock* lock_;
+};
+
 // The thread that takes the baton runs. A thread that finds it taken leaves a note, and the runner repeats its
 // step. This works across threads and for re-entry: a transport may call back from within a call that we make
 // to it.
