@@ -13,20 +13,24 @@ namespace coop {
 namespace {
 
 TEST(BlockStore, has_a_block_for_each_length) {
-    EXPECT_EQ(BlockStore::block_for(0), 320u);
-    EXPECT_EQ(BlockStore::block_for(320), 320u);
-    EXPECT_EQ(BlockStore::block_for(321), 576u);
+    EXPECT_EQ(BlockStore::block_for(0), 384u);
+    EXPECT_EQ(BlockStore::block_for(384), 384u);
+    EXPECT_EQ(BlockStore::block_for(385), 448u);
+    EXPECT_EQ(BlockStore::block_for(512 + 64), 512u + 64);
     EXPECT_EQ(BlockStore::block_for(4096 + 64), 4096u + 64);
-    EXPECT_EQ(BlockStore::block_for(4096 + 65), 8192u + 64);
-    EXPECT_EQ(BlockStore::block_for(65536 + 64), 65536u + 64);
-    EXPECT_EQ(BlockStore::block_for(65536 + 65), 65536u + 65);
-    for (std::size_t bytes = 0; bytes < 70000; ++bytes) ASSERT_GE(BlockStore::block_for(bytes), bytes);
+    EXPECT_EQ(BlockStore::block_for(4096 + 65), 5120u + 64);
+    EXPECT_EQ(BlockStore::block_for(BlockStore::kLongest), BlockStore::kLongest);
+    EXPECT_EQ(BlockStore::block_for(BlockStore::kLongest + 1), BlockStore::kLongest + 1);
+    for (std::size_t bytes = 384; bytes < 140000; ++bytes) {
+        ASSERT_GE(BlockStore::block_for(bytes), bytes);
+        ASSERT_LE(BlockStore::block_for(bytes), (bytes + 64) * 5 / 4);
+    }
 }
 
 // The whole of each block is written: a sanitizer would see a block that is too short.
 TEST(BlockStore, gives_a_returned_block_to_the_next_of_its_length) {
     BlockStore store(1 << 20);
-    for (std::size_t bytes : {1ul, 300ul, 1000ul, 4160ul, 65600ul}) {
+    for (std::size_t bytes : {1ul, 300ul, 1000ul, 4160ul, 65600ul, 131136ul}) {
         void* block = store.take(bytes);
         ASSERT_NE(block, nullptr);
         std::memset(block, 1, bytes);
@@ -73,9 +77,9 @@ TEST(BlockStore, makes_room_for_lengths_that_are_in_use) {
 
 TEST(BlockStore, keeps_no_long_block) {
     BlockStore store(1 << 20);
-    void* block = store.take(100000);
-    std::memset(block, 1, 100000);
-    store.give_back(block, 100000);
+    void* block = store.take(140000);
+    std::memset(block, 1, 140000);
+    store.give_back(block, 140000);
     EXPECT_EQ(store.idle_bytes(), 0u);
 }
 

@@ -3,6 +3,8 @@
 // match/tag_queue.h: a long queue is sorted by tag, and answers as it did before.
 #include "match_communicator.h"
 
+#include <algorithm>
+
 namespace coop::match {
 namespace {
 
@@ -22,6 +24,12 @@ protected:
     void push_others(int from, int count, int step = 1) {
         for (int i = 0; i < count; ++i) push(from + i * step);
     }
+    // The elements in the bucket of `element`, and the head of the bucket.
+    static std::size_t neighbours(const Posted* element) {
+        std::size_t count = 1;
+        for (const ListNode* node = element->tag_node.next; node != &element->tag_node; node = node->next) ++count;
+        return count;
+    }
     void drain() {
         while (Posted* element = queue.front()) element->leave();
     }
@@ -29,17 +37,18 @@ protected:
     Queue queue;
 
 private:
-    std::deque<Posted> elements_;
+    std::deque<Posted> elements_;  // never shrinks: a queue does not own its elements
 };
 
-TEST_F(LongQueue, is_sorted_by_the_first_search_that_goes_far) {
+TEST_F(LongQueue, gets_buckets_in_the_first_search_that_goes_far) {
     push_others(100, Queue::kFar - 1);
     Posted* last = push(7);
     EXPECT_EQ(queue.first(7), last);
-    EXPECT_FALSE(queue.is_sorted()) << "the search passed one element less";
+    EXPECT_EQ(queue.first(8), nullptr);
+    EXPECT_EQ(queue.buckets(), 0u) << "nothing is behind the last that the search passed";
     Posted* beyond = push(8);
     EXPECT_EQ(queue.first(8), beyond);
-    EXPECT_TRUE(queue.is_sorted());
+    EXPECT_GT(queue.buckets(), 0u);
 }
 
 TEST_F(LongQueue, finds_the_first_of_equal_tags) {
@@ -55,7 +64,7 @@ TEST_F(LongQueue, finds_the_first_of_equal_tags) {
     EXPECT_EQ(queue.first(7), third);
     third->leave();
     EXPECT_EQ(queue.first(7), nullptr);
-    EXPECT_TRUE(queue.is_sorted());
+    EXPECT_GT(queue.buckets(), 0u);
 }
 
 TEST_F(LongQueue, keeps_the_order_of_receives_with_and_without_a_tag) {
@@ -80,32 +89,44 @@ TEST_F(LongQueue, gives_no_internal_message_to_a_receive_for_any_tag) {
     EXPECT_EQ(queue.first(-17), internal);
 }
 
-TEST_F(LongQueue, gets_more_buckets_as_it_grows) {
+TEST_F(LongQueue, has_as_many_buckets_as_it_needs) {
     push_others(0, 20);
     EXPECT_EQ(queue.first(1 << 20), nullptr);
-    ASSERT_TRUE(queue.is_sorted());
+    EXPECT_EQ(queue.buckets(), 64u);
     push_others(20, 5000);
+    EXPECT_GE(queue.buckets(), 4096u);
+    EXPECT_LE(queue.buckets(), 8192u);
     for (int tag = 5019; tag >= 0; tag -= 13) ASSERT_EQ(queue.first(tag)->tag, tag);
     EXPECT_EQ(queue.first(1 << 20), nullptr);
-    drain();
-    EXPECT_TRUE(queue.empty());
+
+    while (queue.front()->tag < 4990) queue.front()->leave();
+    for (int round = 0; round < 10000; ++round) {
+        queue.front()->leave();
+        Posted* const last = push(6000 + round);
+        ASSERT_EQ(queue.first(6000 + round), last);
+    }
+    EXPECT_EQ(queue.buckets(), 64u) << "30 elements";
+    while (queue.front()->tag < 6000 + 10000 - 5) queue.front()->leave();
+    for (int round = 0; round < 100; ++round) {
+        queue.front()->leave();
+        Posted* const last = push(20000 + round);
+        ASSERT_EQ(queue.first(20000 + round), last);
+    }
+    EXPECT_EQ(queue.buckets(), 0u) << "5 elements";
+    EXPECT_FALSE(queue.front()->tag_node.linked());
 }
 
-// Tags that differ by a power of two would share a bucket if the bucket were a part of the tag's bits.
-TEST_F(LongQueue, finds_tags_that_are_far_apart) {
-    push_others(0, 2000, 1 << 20);
-    for (int i = 0; i < 2000; i += 7) ASSERT_EQ(queue.first(i << 20)->tag, i << 20);
-}
-
-TEST_F(LongQueue, is_sorted_no_more_once_it_was_empty) {
-    push_others(0, 100);
-    EXPECT_EQ(queue.first(1000), nullptr);
-    ASSERT_TRUE(queue.is_sorted());
-    drain();
-    Posted* only = push(5);
-    EXPECT_FALSE(queue.is_sorted());
-    EXPECT_EQ(queue.first(5), only);
-    EXPECT_FALSE(only->tag_node.linked());
+// The tags of an application often have a common step. Counted: the elements in the bucket of the tag.
+TEST_F(LongQueue, spreads_tags_of_any_step) {
+    for (int step : {1, 2, 3, 10, 100, 421, 1000, 1024, 5473, 10946, 65536, 1 << 20}) {
+        push_others(0, 1000, step);
+        EXPECT_EQ(queue.first(-5), nullptr);
+        ASSERT_GE(queue.buckets(), 1000u);
+        std::size_t longest = 0;
+        for (int i = 0; i < 1000; ++i) longest = std::max(longest, neighbours(queue.first(i * step)));
+        EXPECT_LE(longest, 10u) << "step " << step;
+        drain();
+    }
 }
 
 TEST_F(LongQueue, finds_no_element_that_has_left) {

@@ -74,7 +74,7 @@ extern "C" int mca_pml_coop_fini(void) {
     module.extensions.forget();
     opal_progress_unregister(mca_pml_coop_progress);
     OBJ_DESTRUCT(&module.arrived);
-    module.kept.clear();
+    module.blocks.clear();
     OBJ_DESTRUCT(&module.rdma_ops);
     OBJ_DESTRUCT(&module.lock);
     return rc;

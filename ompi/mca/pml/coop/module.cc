@@ -204,6 +204,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);
     make_list<Arrived>(module.arrived, opal_free_list_item_t_class,
                        static_cast<std::size_t>(module.config.unexpected_inline), nullptr);
+    module.blocks.limit(static_cast<std::size_t>(module.config.unexpected_idle));
     make_list<RdmaOp>(module.rdma_ops, opal_free_list_item_t_class, 0, nullptr);
     // The lists of requests belong to Open MPI; the selected PML sets the size of their items.
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0,

@@ -80,7 +80,7 @@ struct Module {
     async::Handler handler;
 
     opal_free_list_t arrived;   // Arrived
-    BlockStore kept{8 << 20};   // memory of unexpected messages that are too long for an Arrived
+    BlockStore blocks;          // memory of unexpected messages that are too long for an Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
 
     opal_mutex_t lock;                                     // protects the lists below

@@ -103,7 +103,7 @@ Arrived* keep(const Packet& packet) noexcept {
     new (&a->arrival) match::Arrival;
     const std::size_t bytes = packet.bytes();
     a->heap = bytes > static_cast<std::size_t>(module.config.unexpected_inline)
-                  ? static_cast<unsigned char*>(module.kept.take(bytes, module.threads))
+                  ? static_cast<unsigned char*>(module.blocks.take(bytes, module.threads))
                   : nullptr;
     if (!a->heap && bytes > static_cast<std::size_t>(module.config.unexpected_inline))
         out_of_memory("an unexpected message");
@@ -127,7 +127,7 @@ Arrived* keep(const Packet& packet) noexcept {
 
 void discard(Arrived* a) noexcept {
     if (counts_as_kept(*a)) keep_from_lane(-static_cast<std::int64_t>(a->segment.seg_len));
-    module.kept.give_back(a->heap, a->segment.seg_len, module.threads);
+    module.blocks.give_back(a->heap, a->segment.seg_len, module.threads);
     give_back(module.arrived, a);
 }
 

@@ -224,6 +224,16 @@ constexpr ParamRow kParams[] = {
      .help = "Space for header and payload in each record of an unexpected message; longer messages use memory from "
              "the heap.",
      .level = 8},
+    {.name = "unexpected_idle",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 8 * 1024 * kKiB,
+     .min = 0,
+     .max = kGiB,
+     .help =
+         "Memory of unexpected messages that a process keeps for later ones after they have been received. More than "
+         "that returns to the heap, and a part of that to the system, which makes bursts of such messages slower.",
+     .level = 8},
     {.name = "free_list_num",
      .type = ParamType::kInt,
      .unit = "items",
@@ -351,6 +361,7 @@ constexpr ParamPlace<Config, Setting> kPlaces[] = {
     {&Config::piece_min, nullptr},
     {&Config::send_depth, nullptr},
     {&Config::unexpected_inline, nullptr},
+    {&Config::unexpected_idle, nullptr},
     {&Config::free_list_num, nullptr},
     {&Config::free_list_max, nullptr},
     {&Config::free_list_inc, nullptr},

@@ -36,6 +36,7 @@ struct Config {
     Setting piece_min = 0;
     Setting send_depth = 0;
     Setting unexpected_inline = 0;
+    Setting unexpected_idle = 0;
     Setting free_list_num = 0;
     Setting free_list_max = 0;
     Setting free_list_inc = 0;

@@ -3,16 +3,20 @@
 // Memory from the heap for copies that live briefly. The heap gives free memory back to the system, which takes time
 // for each page when it is needed again; a store keeps the blocks it gets back, up to a limit, for the next copies.
 //
-// Units: bytes. A block has a power of two from 256 B to 64 KiB, and kHeaderRoom more for the header of a message of
-// such a length. Longer blocks come from the heap each time. Threading: any thread; `threads` is false if no other
-// thread uses the store at the same time. Ownership: the caller's, between take() and give_back().
+// Units: bytes. Blocks have 36 lengths, four for each power of two: the copy of a message with its header uses at least
+// three quarters of its block, if it is not very short. A message of a power of two fits its block without a rest: each
+// length has kHeaderRoom for the header. Longer blocks come from the heap each time. Threading: take() and give_back()
+// by any thread; `threads` is false if no other thread uses the store at the same time. Ownership: the caller's, between
+// take() and give_back().
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "coop/base/spin_lock.h"
 
@@ -20,55 +24,54 @@ namespace coop {
 
 class BlockStore {
 public:
-    static constexpr std::size_t kShortest = 256, kLongest = 64 * 1024, kHeaderRoom = 64;
+    static constexpr std::size_t kHeaderRoom = 64, kLongest = 128 * 1024 + kHeaderRoom;
 
-    explicit BlockStore(std::size_t most_idle) noexcept : most_idle_(most_idle) {}
+    explicit BlockStore(std::size_t most_idle = 0) noexcept : most_idle_(most_idle) {}
     BlockStore(const BlockStore&) = delete;
     BlockStore& operator=(const BlockStore&) = delete;
     ~BlockStore() { clear(); }
 
+    // How much is kept at most. Before the first call of take().
+    void limit(std::size_t most_idle) noexcept { most_idle_ = most_idle; }
+
     // Returns memory for `bytes` bytes, aligned as by malloc(), or null if there is none.
     [[nodiscard]] void* take(std::size_t bytes, bool threads = true) noexcept {
-        if (bytes > length_of(kClasses - 1)) return std::malloc(bytes);
-        const std::size_t number = class_of(bytes);
+        if (bytes <= kLongest) {
+            const std::size_t number = class_of(bytes);
+            const SpinGuard guard(lock_, threads);
+            if (idle_[number]) return pop(number);
+        }
+        if (void* memory = std::malloc(block_for(bytes))) return memory;
         {
             const SpinGuard guard(lock_, threads);
-            if (Idle* const block = idle_[number]) {
-                idle_[number] = block->next;
-                idle_bytes_ -= length_of(number);
-                return block;
-            }
+            clear();
         }
-        return std::malloc(length_of(number));
+        return std::malloc(block_for(bytes));
     }
 
     // `bytes` as in take(); null does nothing. If there are too many idle blocks, those of other lengths go first: lengths
     // that are in use now are likely to be used next.
     void give_back(void* memory, std::size_t bytes, bool threads = true) noexcept {
         if (!memory) return;
-        if (bytes <= length_of(kClasses - 1)) {
-            const std::size_t number = class_of(bytes);
+        Idle* surplus = new (memory) Idle{nullptr};
+        if (bytes <= kLongest && block_for(bytes) <= most_idle_) {
             const SpinGuard guard(lock_, threads);
-            if (make_room_for(number)) {
-                idle_[number] = new (memory) Idle{idle_[number]};
-                idle_bytes_ += length_of(number);
-                return;
-            }
+            surplus = keep(surplus, class_of(bytes));
         }
-        std::free(memory);
+        while (surplus) std::free(std::exchange(surplus, surplus->next));
     }
 
-    // Gives the blocks back to the heap. No other thread may use the store.
+    // Gives the idle blocks back to the heap. Not while another thread uses the store.
     void clear() noexcept {
         for (std::size_t number = 0; number < kClasses; ++number)
-            while (idle_[number]) drop(number);
+            while (idle_[number]) std::free(pop(number));
     }
 
-    std::size_t idle_bytes() const noexcept { return idle_bytes_; }
+    std::size_t idle_bytes() const noexcept { return idle_bytes_; }  // for tests
 
     // The length of the block for `bytes` bytes.
     static constexpr std::size_t block_for(std::size_t bytes) noexcept {
-        return bytes > length_of(kClasses - 1) ? bytes : length_of(class_of(bytes));
+        return bytes > kLongest ? bytes : length_of(class_of(bytes));
     }
 
 private:
@@ -76,33 +79,43 @@ private:
         Idle* next;
     };
 
-    static constexpr std::size_t kClasses = std::bit_width(kLongest / kShortest);
-
-    static constexpr std::size_t length_of(std::size_t number) noexcept { return (kShortest << number) + kHeaderRoom; }
+    static constexpr std::size_t kShortest = 256;
     static constexpr std::size_t class_of(std::size_t bytes) noexcept {
-        return bytes <= length_of(0) ? 0
-                                     : static_cast<std::size_t>(std::bit_width((bytes - kHeaderRoom - 1) / kShortest));
+        const std::size_t last = std::max(bytes, kShortest + kHeaderRoom + 1) - kHeaderRoom - 1;
+        const auto power = static_cast<std::size_t>(std::bit_width(last)) - 1;  // 2^power <= last < 2 * 2^power
+        const std::size_t quarter = last >> (power - 2) & 3;
+        return 4 * (power - std::bit_width(kShortest) + 1) + quarter;
     }
+    static constexpr std::size_t length_of(std::size_t number) noexcept {
+        return ((kShortest / 4 * (5 + number % 4)) << number / 4) + kHeaderRoom;
+    }
+    static constexpr std::size_t kClasses = 36;
 
-    void drop(std::size_t number) noexcept {
+    void* pop(std::size_t number) noexcept {
         Idle* const block = idle_[number];
         idle_[number] = block->next;
         idle_bytes_ -= length_of(number);
-        std::free(block);
+        return block;
     }
 
-    // Drops idle blocks of other lengths until there is room for one of this length. Returns false if that is not enough.
-    bool make_room_for(std::size_t number) noexcept {
-        if (length_of(number) > most_idle_) return false;
-        for (std::size_t other = 0; other < kClasses; ++other)
-            while (other != number && idle_[other] && idle_bytes_ + length_of(number) > most_idle_) drop(other);
-        return idle_bytes_ + length_of(number) <= most_idle_;
+    // Returns the blocks that have to go, linked: of other lengths until there is room for this one, or itself.
+    Idle* keep(Idle* block, std::size_t number) noexcept {
+        Idle* surplus = nullptr;
+        for (std::size_t other = kClasses; other-- > 0;)
+            while (other != number && idle_[other] && idle_bytes_ + length_of(number) > most_idle_)
+                surplus = new (pop(other)) Idle{surplus};
+        if (idle_bytes_ + length_of(number) > most_idle_) return new (block) Idle{surplus};
+        idle_[number] = new (block) Idle{idle_[number]};
+        idle_bytes_ += length_of(number);
+        return surplus;
     }
 
     SpinLock lock_;
     std::array<Idle*, kClasses> idle_{};
     std::size_t idle_bytes_ = 0;
-    const std::size_t most_idle_;
+    std::size_t most_idle_;
 };
+
+static_assert(BlockStore::block_for(BlockStore::kLongest) == BlockStore::kLongest);
 
 }  // namespace coop

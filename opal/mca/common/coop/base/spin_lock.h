@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A lock for short critical sections, at most a copy of a medium message, and Baton, which lets
+// A lock for short critical sections, at most a copy of a medium message, SpinGuard, which holds it, and Baton, which lets
 // one thread at a time drive a state machine without blocking the others.
 #pragma once
 

@@ -10,7 +10,7 @@
 //   early             arrived before an earlier message of the same source (several transports, or a retried send):
 //                     held back per source, sorted by sequence number
 //
-// Both are sorted by tag once a search has passed many elements (tag_queue.h).
+// Queues of posted receives and of unexpected messages that are searched far get an index by tag (tag_queue.h).
 //
 // Sequence numbers are 16 bits and wrap; at most 2^15 messages of one source may be early at a time.
 //
@@ -62,7 +62,7 @@ struct Arrival {
     }
 };
 
-inline Arrival* earlier(Arrival* with_tag, Arrival*) noexcept { return with_tag; }  // no message has any tag
+inline Arrival* earlier(Arrival* with_tag, Arrival*) noexcept { return with_tag; }  // no message has the tag kAnyTag
 
 // Matching state of one source, embedded in the owner's record of the peer.
 struct Source {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A queue of posted receives or of unexpected messages, in order, that finds the first element for a tag. A search walks
-// the queue. The first search that passes kFar other elements sorts the queue into buckets by tag; from then on a search
-// looks into one bucket, and the cost of a match does not grow with the length of the queue. The buckets go when an
-// element comes to an empty queue. Without memory for buckets, searches walk.
+// the queue. The first search that passes kFar other elements links all elements into buckets by tag as well; the order
+// of the queue stays. From then on a search for a tag looks into one bucket and at the first receive for any tag. Its
+// cost then does not depend on the length of the queue, but on how many elements with other tags share the bucket. The
+// buckets go when the queue is found to be short again. Without memory for buckets, searches walk.
 //
-// An element has a `tag`, a node for the queue and a node for its bucket; leave() of the element unlinks both.
-// Receives for any tag have a bucket of their own, and earlier() tells which of two elements comes first.
+// An element has a `tag`, a node for the queue and a node for its bucket; leave() of the element unlinks both. Receives
+// for any tag have a list of their own, and earlier() tells which of two elements comes first.
 //
 // Threading: none; the caller holds the communicator's matching lock. Ownership: elements belong to the caller, the
-// buckets to the queue. Memory: 16 bytes a bucket, one or two buckets an element of a queue that has been searched far.
+// buckets to the queue. Memory: two nodes in each element. Buckets have 16 bytes each; there are 64 or more, up to 2^20,
+// between half as many and twice as many as elements when they were counted last.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "coop/base/list.h"
 
@@ -38,26 +41,17 @@ public:
     bool empty() const noexcept { return queue_.empty(); }
     T* front() noexcept { return queue_.front(); }
     T* next(T* element) noexcept { return queue_.next(element); }
-    bool is_sorted() const noexcept { return buckets_ != nullptr; }
 
     void push_back(T* element) noexcept {
-        if (buckets_) [[unlikely]] {
-            if (queue_.empty()) buckets_.reset();
-            else buckets_->of(element->tag).push_back(element);
-        }
         queue_.push_back(element);
+        if (buckets_) [[unlikely]]
+            push_into_bucket(element);
     }
 
-    // Returns the first element that matches a message with this tag, or null.
+    // Returns the first element that matches a message with this tag, or null. Mostly that is the first of the queue.
     T* first(std::int32_t tag) noexcept {
-        if (buckets_) [[unlikely]]
-            return first_in_buckets(tag);
-        int passed = 0;
-        for (T* element = queue_.front(); element; element = queue_.next(element)) {
-            if (tag_matches(element->tag, tag)) return element;
-            if (++passed == kFar) return sort() ? first_in_buckets(tag) : first_behind(element, tag);
-        }
-        return nullptr;
+        T* const element = queue_.front();
+        return !element || tag_matches(element->tag, tag) ? element : first_behind(element, tag);
     }
 
     // Returns the first element with a user's tag, or null.
@@ -67,57 +61,88 @@ public:
         return element;
     }
 
+    std::size_t buckets() const noexcept { return buckets_ ? buckets_->size() : 0; }  // 0: searches walk
+
 private:
     using Bucket = List<T, TagNode>;
 
     struct Buckets {
         Bucket any_tag;
         std::unique_ptr<Bucket[]> with_tag;
-        unsigned bits;
+        unsigned bits = 0;
+        std::size_t pushes = 0;  // since the queue was counted
 
+        std::size_t size() const noexcept { return std::size_t{1} << bits; }
         Bucket& of(std::int32_t tag) noexcept {
             if (tag == kAnyTag) return any_tag;
-            constexpr std::uint32_t kGoldenRatio = 0x9e3779b1;  // of 2^32: spreads tags that differ by any step
-            return with_tag[(static_cast<std::uint32_t>(tag) * kGoldenRatio) >> (32 - bits)];
+            // Each bit of the tag changes each bit of the result, whatever the tags of an application have in common. The
+            // factors are those of the final step of MurmurHash3.
+            auto mixed = static_cast<std::uint32_t>(tag);
+            mixed = (mixed ^ mixed >> 16) * 0x85ebca6b;
+            mixed = (mixed ^ mixed >> 13) * 0xc2b2ae35;
+            return with_tag[(mixed ^ mixed >> 16) & (size() - 1)];
         }
     };
 
-    // Sorts the queue into at least as many buckets as it has elements. Returns false, and changes nothing, if there is
-    // no memory for them, or if the queue is sorted into as many already.
-    bool sort() noexcept {
-        std::size_t length = 0;
-        for (T* element = queue_.front(); element; element = queue_.next(element)) ++length;
-        const auto bits = std::clamp(static_cast<unsigned>(std::bit_width(length)), 6u, 20u);
-        if (buckets_ && buckets_->bits >= bits) return false;
+    static unsigned bits_for(std::size_t length) noexcept {
+        return std::clamp(static_cast<unsigned>(std::bit_width(length)), 6u, 20u);
+    }
+
+    std::size_t length() noexcept {
+        std::size_t count = 0;
+        for (T* element = queue_.front(); element; element = queue_.next(element)) ++count;
+        return count;
+    }
+
+    // Links all elements into buckets for a queue of this length. Returns false, and changes nothing, without memory.
+    bool sort(std::size_t length) noexcept {
         std::unique_ptr<Buckets> sorted(new (std::nothrow) Buckets);
         if (!sorted) return false;
-        sorted->with_tag.reset(new (std::nothrow) Bucket[std::size_t{1} << bits]);
+        sorted->bits = bits_for(length);
+        sorted->with_tag.reset(new (std::nothrow) Bucket[sorted->size()]);
         if (!sorted->with_tag) return false;
-        sorted->bits = bits;
-        for (T* element = queue_.front(); element; element = queue_.next(element)) {
-            if (buckets_) (element->*TagNode).unlink();
+        unlink_from_buckets();
+        for (T* element = queue_.front(); element; element = queue_.next(element))
             sorted->of(element->tag).push_back(element);
-        }
         buckets_ = std::move(sorted);
         return true;
     }
 
-    T* first_in_buckets(std::int32_t tag) noexcept {
-        Bucket& bucket = buckets_->of(tag);
-        int passed = 0;
-        T* element = bucket.front();
-        while (element && element->tag != tag) {
-            if (++passed == kFar && sort()) return first_in_buckets(tag);
-            element = bucket.next(element);
-        }
-        T* any = tag >= 0 ? buckets_->any_tag.front() : nullptr;
-        return element && any ? earlier(element, any) : element ? element : any;
+    void unlink_from_buckets() noexcept {
+        if (!buckets_) return;
+        for (T* element = queue_.front(); element; element = queue_.next(element)) (element->*TagNode).unlink();
     }
 
-    T* first_behind(T* element, std::int32_t tag) noexcept {
-        do element = queue_.next(element);
-        while (element && !tag_matches(element->tag, tag));
+    [[gnu::noinline]] void push_into_bucket(T* element) noexcept {
+        buckets_->of(element->tag).push_back(element);
+        if (++buckets_->pushes == buckets_->size()) adapt();
+    }
+
+    // After as many pushes as there are buckets: makes their number fit the length of the queue again.
+    void adapt() noexcept {
+        const std::size_t now = length();
+        buckets_->pushes = 0;
+        if (now <= kFar) {
+            unlink_from_buckets();
+            buckets_.reset();
+        } else if (bits_for(now) != buckets_->bits) {
+            sort(now);
+        }
+    }
+
+    [[gnu::noinline]] T* first_behind(T* element, std::int32_t tag) noexcept {
+        if (buckets_) return first_in_bucket(tag);
+        for (int passed = 1; (element = queue_.next(element)) && !tag_matches(element->tag, tag);)
+            if (++passed == kFar && queue_.next(element) && sort(length())) return first_in_bucket(tag);
         return element;
+    }
+
+    T* first_in_bucket(std::int32_t tag) noexcept {
+        Bucket& bucket = buckets_->of(tag);
+        T* element = bucket.front();
+        while (element && element->tag != tag) element = bucket.next(element);
+        T* any = tag >= 0 ? buckets_->any_tag.front() : nullptr;
+        return element && any ? earlier(element, any) : element ? element : any;
     }
 
     List<T, Node> queue_;
