@@ -65,6 +65,7 @@ part_lane() {
     # Needs half a gigabyte. The rings are full all the time.
     [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
         --only three_hundred_thousand_sends_wait_for_their_receives
+    check lane.messages_above_4_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
@@ -99,6 +100,16 @@ limit_is_reported() { # LANE-MAX PATTERN
         --only every_length_around_each_switch_by_every_call_both_ways || return 1
     grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
 }
+
+# Messages of 8 KiB: ten to each process are not enough for a longer ring, sixty are.
+lane_on_crowded_node() {
+    local calls=(launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1
+        "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
+    "${calls[@]}" -i 10 || return 1
+    ! lane_row_of_16_KiB || return 1
+    "${calls[@]}" -i 60 && lane_row_of_16_KiB
+}
+lane_row_of_16_KiB() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 16 KiB'; }
 
 lane_is_used() { # NP ARGUMENT…
     launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" && grep -aq '^  lane ' "$log.job"

@@ -172,15 +172,17 @@ int poll_now(Receiving& it) noexcept {
 LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept
     : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest), earns_(earns),
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
-      whole_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
-                           static_cast<std::size_t>(module.config.eager_limit)})),
+      one_piece_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
+                               static_cast<std::size_t>(module.config.eager_limit)})),
+      whole_max_(module.crowded && earns ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
       limit_(shape.ring_bytes, {whole_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
 void LaneOut::earn(std::size_t bytes) noexcept {
     const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
-    if (wanted < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
+    const std::size_t worth = module.crowded ? kWorthOfMany : kWorth;
+    if (wanted < worth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
     const SpinGuard guard(lock_, module.threads);
     while (bytes > fitting() && use_more()) {
     }

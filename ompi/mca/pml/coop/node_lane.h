@@ -48,6 +48,9 @@ public:
     // The longest payload behind a header of any kind, and the largest message that always goes in one packet.
     std::size_t longest_payload() const noexcept { return std::min(longest_, fits_.load(std::memory_order_relaxed)); }
     std::size_t whole_max() const noexcept { return whole_max_; }
+    // The largest message that is copied in one piece even if its sender waits: the copy takes less time than to let the
+    // receiver follow it.
+    std::size_t one_piece_max() const noexcept { return one_piece_max_; }
     // Whether a message above whole_max() would use the lane if only the part of the ring that is used were longer. earn()
     // makes it longer when there were enough of them.
     bool may_earn(std::size_t bytes, bool waits) const noexcept {
@@ -60,7 +63,7 @@ public:
     // found limit does not apply, because it compares with copies of the kernel.
     std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
         const std::int64_t given = module.config.lane_max;
-        if (given >= 0) return std::max(whole_max_, static_cast<std::size_t>(given));
+        if (given >= 0) return std::max(one_piece_max_, static_cast<std::size_t>(given));
         if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
         return std::min(found_max(waits), long_enough_for());
     }
@@ -93,8 +96,10 @@ public:
 
 private:
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
-    // first time, and a copy by the kernel up to 5 us more than the lane.
-    static constexpr std::size_t kWorth = 2;
+    // first time, and a copy by the kernel up to 5 us more than the lane. On a crowded node there are many rings, and as many
+    // pages are used for the first time: ten calls of MPI_Alltoall are not enough.
+    static constexpr std::size_t kWorth = 2, kWorthOfMany = 5;
+    static constexpr std::size_t kFirstOfMany = 4096;  // what needs no longer ring is short there
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept;
 
@@ -106,7 +111,7 @@ private:
     // The largest message that is quicker through the lane, as was measured. On a crowded node the rings of many processes take
     // turns in the caches, which a measurement with one does not show.
     std::size_t found_max(bool waits) const noexcept {
-        return module.crowded ? whole_max_ : std::max(whole_max_, limit_.get(waits));
+        return module.crowded ? one_piece_max_ : std::max(whole_max_, limit_.get(waits));
     }
     // The longest message that makes the part of the ring that is used longer if it has to. Longer ones have to earn that first,
     // unless somebody has chosen which messages use the lane, or the kernel cannot copy instead.
@@ -133,7 +138,7 @@ private:
     node::LaneArea area_;
     std::uint32_t ring_;
     bool is_guest_, earns_;
-    std::size_t longest_, whole_max_;
+    std::size_t longest_, one_piece_max_, whole_max_;
     std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure

@@ -161,7 +161,9 @@ constexpr ParamRow kParams[] = {
      .min = 64,
      .max = 64 * kKiB,
      .help = "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
-             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory).",
+             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory). On a "
+             "node with "
+             "more processes than cores, messages above 4 KiB use the lane once there were enough of them.",
      .level = 5},
     {.name = "lane_max",
      .type = ParamType::kInt,

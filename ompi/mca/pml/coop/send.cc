@@ -59,12 +59,13 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     const bool is_long = bytes > lane.whole_max();
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
-    if (is_long && ((waits && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
+    const bool in_parts = waits && bytes > lane.one_piece_max();
+    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
                                            sequence);
-    if (waits && is_long ? !send_in_parts(lane, buf, count, datatype, header, bytes)
-                         : !send_whole(lane, peer, buf, count, datatype, header, bytes))
+    if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
+                 : !send_whole(lane, peer, buf, count, datatype, header, bytes))
         return false;
     peer.count(rndv::Row::kLane, rndv::Reason::kFitsLane, bytes);
     return true;
