@@ -7,7 +7,8 @@
 //
 // A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
-// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. A record does
+// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. (Between
+// two records of one line each it has done so after the first, when nobody waited.) A record does
 // not wrap: if it does not fit before the end, the writer publishes a skip, and the record starts at the beginning. The
 // reader tells how far it has read after every eighth of what the writer uses; the writer looks at that only when the
 // ring seems full. (Lamport's queue, with the index of the writer in the data.)
@@ -106,10 +107,11 @@ public:
 
     // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved.
     void publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
-        const std::uint32_t at = offset();
-        position_ += lane_record_bytes(bytes);
-        memory_.clear_word(offset());
+        const std::uint32_t at = offset(), record = lane_record_bytes(bytes);
+        position_ += record;
+        if (position_ != cleared_) memory_.clear_word(offset());
         memory_.publish_word(at, lane_word(kind, bytes));
+        if (record == kLaneLine) clear_behind_next();
     }
 
 private:
@@ -120,11 +122,20 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
+    // Clears the word behind the next record in case that it has one line as well: it would wait until that line has come
+    // from the reader's core. Longer records, of which many are sent in a row, get slower by that.
+    void clear_behind_next() noexcept {
+        if (offset() + 2 * kLaneLine > end_ || position_ + 2 * kLaneLine - freed_ > size_) return;
+        memory_.clear_word(offset() + kLaneLine);
+        cleared_ = position_ + kLaneLine;
+    }
+
     Memory memory_{};
     std::uint32_t size_ = 0;
     std::uint32_t end_ = 0, last_ = 0;  // no byte from end_ on is used, and no record ends behind last_
     std::uint64_t position_ = 0;        // of the next record
     std::uint64_t freed_ = 0;           // as the reader told last
+    std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come
 };
 
 struct LaneRecord {
