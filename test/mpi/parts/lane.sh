@@ -101,13 +101,15 @@ limit_is_reported() { # LANE-MAX PATTERN
     grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
 }
 
-# Messages of 8 KiB: ten to each process are not enough for a longer ring, sixty are.
+# Messages of 8 KiB: ten to each process are not enough for a longer ring, a hundred are.
 lane_on_crowded_node() {
-    local calls=(launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1
-        "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
+    local cpu calls
+    cpu=$(taskset -cp $$ | sed 's/.*: //;s/[,-].*//')
+    calls=(launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1
+        taskset -c "$cpu" "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
     "${calls[@]}" -i 10 || return 1
     ! lane_row_of_16_KiB || return 1
-    "${calls[@]}" -i 60 && lane_row_of_16_KiB
+    "${calls[@]}" -i 100 && lane_row_of_16_KiB
 }
 lane_row_of_16_KiB() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 16 KiB'; }
 

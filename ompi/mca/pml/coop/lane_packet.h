@@ -47,15 +47,18 @@ inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits
     return lane.message_max(waits, wish != rndv::Wish::kSend && !peer.copy_denied());
 }
 
-// Sends an eager message from the user's buffer. Returns false if the ring is full.
-inline bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
-                       wire::MatchWords header, std::size_t bytes) noexcept {
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    return lane.put(wire::Kind::kMatch, sizeof header + bytes, [&](std::byte* body) {
+// Sends an eager message from the user's buffer. make_header() is called only if there is room: a message that has taken
+// its sequence number has to be sent. Returns false if the ring is full.
+template <class MakeHeader>
+bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                MakeHeader&& make_header, std::size_t bytes) noexcept {
+    return lane.put(wire::Kind::kMatch, sizeof(wire::MatchWords) + bytes, [&](std::byte* body) {
+        wire::MatchWords header = make_header();
+        damage_if_told(wire::Kind::kMatch, &header, sizeof header);
         std::memcpy(body, &header, sizeof header);
         const char* const from = contiguous_base(datatype->super, count, buf);
         const auto copy = [&] { std::memcpy(body + sizeof header, from, bytes); };
-        if (from && bytes > lane.whole_max()) lane.copy_long(bytes, copy);
+        if (from && bytes > lane.one_piece_max()) lane.copy_long(bytes, copy);
         else if (from) copy();
         else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
         return sizeof header + bytes;
@@ -64,12 +67,18 @@ inline bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::si
 
 // The same in parts, for a message whose sender waits. Returns false if the ring is full, or the buffer or this process
 // are not fit for that.
-inline bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
-                          wire::MatchWords header, std::size_t bytes) noexcept {
+template <class MakeHeader>
+bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                   MakeHeader&& make_header, std::size_t bytes) noexcept {
     const char* const from = contiguous_base(datatype->super, count, buf);
     if (!from) return false;
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    return lane.put_in_parts(header, from, bytes);
+    return lane.put_in_parts(
+        [&] {
+            wire::MatchWords header = make_header();
+            damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+            return header;
+        },
+        from, bytes);
 }
 
 // Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their

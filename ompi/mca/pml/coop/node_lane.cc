@@ -175,7 +175,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       one_piece_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                                static_cast<std::size_t>(module.config.eager_limit)})),
       whole_max_(module.crowded && earns ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
-      limit_(shape.ring_bytes, {whole_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
+      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
 void LaneOut::earn(std::size_t bytes) noexcept {
@@ -206,14 +206,15 @@ bool LaneOut::use_more() noexcept {
     return true;
 }
 
-bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
-    if (is_guest_) return false;
+std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
+    return ArrivingParts::kHeadBytes + sizeof(wire::MatchWords) + static_cast<std::uint32_t>(payload);
+}
+
+void LaneOut::write_in_parts(std::uint32_t at, wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
     constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof header;
     const auto length = static_cast<std::uint32_t>(bytes);
-    const auto at = reserve(kHead + length);
-    if (!at) return false;
-    std::byte* const body = area_.ring(ring_) + *at;
-    node::LaneParts parts(area_.memory_of(ring_), *at);
+    std::byte* const body = area_.ring(ring_) + at;
+    node::LaneParts parts(area_.memory_of(ring_), at);
     std::memcpy(body + ArrivingParts::kHeadBytes, &header, sizeof header);
     parts.begin();
     limit_.time(bytes, [&] {
@@ -228,7 +229,6 @@ bool LaneOut::put_in_parts(wire::MatchWords header, const char* from, std::size_
             done += part;
         }
     });
-    return true;
 }
 
 LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }

@@ -89,8 +89,13 @@ public:
 
     // Sends an eager message of which the receiver copies each part as soon as it is written. Only if this thread is
     // not likely to lose its CPU, for which the receiver would wait. Returns false if the ring is full, or the receiver
-    // belongs to another job: it need not end if we do in between.
-    bool put_in_parts(wire::MatchWords header, const char* from, std::size_t bytes) noexcept;
+    // belongs to another job: it need not end if we do in between. make_header() is called only if there is room.
+    template <class MakeHeader>
+    bool put_in_parts(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
+        const auto at = is_guest_ ? std::nullopt : reserve(parts_bytes(bytes));
+        if (at) write_in_parts(*at, make_header(), from, bytes);
+        return at.has_value();
+    }
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
 
@@ -98,8 +103,8 @@ private:
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
     // first time, and a copy by the kernel up to 5 us more than the lane. On a crowded node there are many rings, and as many
     // pages are used for the first time: ten calls of MPI_Alltoall are not enough.
-    static constexpr std::size_t kWorth = 2, kWorthOfMany = 5;
-    static constexpr std::size_t kFirstOfMany = 4096;  // what needs no longer ring is short there
+    static constexpr std::size_t kWorth = 2, kWorthOfMany = 16;
+    static constexpr std::size_t kFirstOfMany = 4096;  // up to here a message makes the ring longer at once even there
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept;
 
@@ -120,6 +125,8 @@ private:
                                                       : std::max(whole_max_, earned_.load(std::memory_order_relaxed));
     }
     std::size_t fitting() const noexcept;
+    static std::uint32_t parts_bytes(std::size_t payload) noexcept;
+    void write_in_parts(std::uint32_t at, wire::MatchWords header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
     bool use_more() noexcept;
 

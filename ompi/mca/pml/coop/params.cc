@@ -160,10 +160,14 @@ constexpr ParamRow kParams[] = {
      .default_value = 8 * kKiB,
      .min = 64,
      .max = 64 * kKiB,
-     .help = "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
-             "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory). On a "
-             "node with "
-             "more processes than cores, messages above 4 KiB use the lane once there were enough of them.",
+     .help =
+         "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
+         "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory). On a node "
+         "with more processes than cores, if lane_max is -1 and the kernel could copy them, contiguous messages of "
+         "more "
+         "than 4 KiB use the lane when enough of them have been sent to pay for a longer ring, and synchronous sends "
+         "and "
+         "protocols that rely on copies by the kernel never do.",
      .level = 5},
     {.name = "lane_max",
      .type = ParamType::kInt,
@@ -177,8 +181,8 @@ constexpr ParamRow kParams[] = {
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
          "more than half of a ring (lane_memory) or 128 KiB, and none on a crowded node. Each process computes that "
          "length from what its first long messages to a process take into the lane, and from the measured cost of "
-         "copies by the kernel; the report shows it. Messages up to lane_small_max use the lane whatever this is; the "
-         "parameter lane switches it off.",
+         "copies by the kernel; the report shows it. Messages up to lane_small_max use the lane whatever this is (on "
+         "crowded nodes see there); the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_memory",

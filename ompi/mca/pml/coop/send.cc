@@ -56,14 +56,17 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    const bool is_long = bytes > lane.whole_max();
+    // A message in pieces would use the ring anyway, because the kernel does not copy it.
+    const bool is_long = bytes > lane.whole_max() &&
+                         (bytes > lane.one_piece_max() || contiguous_base(datatype->super, count, buf));
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     const bool in_parts = waits && bytes > lane.one_piece_max();
     if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
-                                           sequence);
+    const auto header = [&] {
+        return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
+    };
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))
         return false;
@@ -127,8 +130,9 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
     const bool fits = fits_one_packet(peer, bytes);
+    const bool may_fit = fits || (peer.lane() && bytes <= peer.lane()->one_piece_max());
     SequenceNumber sequence(peer);
-    if (fits && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+    if (may_fit && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
 
     const Store store = store_for(bytes, !fits);
     SendRequest* r = request_for(store, peer, bytes, dst, tag, comm);

@@ -109,7 +109,8 @@ Next start_whole(SendRequest& r) noexcept {
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank,
                                            b.req_tag, r.sequence);
     if (is_refused_by_fault() ||
-        !send_whole(*r.lane, *r.peer, b.req_addr, b.req_count, b.req_datatype, header, r.bytes()))
+        !send_whole(
+            *r.lane, *r.peer, b.req_addr, b.req_count, b.req_datatype, [&] { return header; }, r.bytes()))
         return wait_in_line(r);
     r.peer->count(rndv::Row::kLane, rndv::Reason::kFitsLane, r.bytes());
     r.engine.eager_out();

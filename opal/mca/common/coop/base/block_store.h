@@ -98,13 +98,14 @@ private:
         return block;
     }
 
-    // Returns the blocks that have to go, linked: of other lengths until there is room for this one, or itself.
+    // Returns the blocks that have to go, linked: of other lengths, the longest first, until there is room for this one; or
+    // itself.
     Idle* keep(Idle* block, std::size_t number) noexcept {
+        const auto is_full = [&] { return idle_bytes_ + length_of(number) > most_idle_; };
         Idle* surplus = nullptr;
-        for (std::size_t other = kClasses; other-- > 0;)
-            while (other != number && idle_[other] && idle_bytes_ + length_of(number) > most_idle_)
-                surplus = new (pop(other)) Idle{surplus};
-        if (idle_bytes_ + length_of(number) > most_idle_) return new (block) Idle{surplus};
+        for (std::size_t other = kClasses; other-- > 0 && is_full();)
+            while (other != number && idle_[other] && is_full()) surplus = new (pop(other)) Idle{surplus};
+        if (is_full()) return new (block) Idle{surplus};
         idle_[number] = new (block) Idle{idle_[number]};
         idle_bytes_ += length_of(number);
         return surplus;

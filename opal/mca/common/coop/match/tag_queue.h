@@ -4,14 +4,14 @@
 // the queue. The first search that passes kFar other elements links all elements into buckets by tag as well; the order
 // of the queue stays. From then on a search for a tag looks into one bucket and at the first receive for any tag. Its
 // cost then does not depend on the length of the queue, but on how many elements with other tags share the bucket. The
-// buckets go when the queue is found to be short again. Without memory for buckets, searches walk.
+// buckets go when the queue is empty or short when elements are added. Without memory for buckets, searches walk.
 //
 // An element has a `tag`, a node for the queue and a node for its bucket; leave() of the element unlinks both. Receives
 // for any tag have a list of their own, and earlier() tells which of two elements comes first.
 //
 // Threading: none; the caller holds the communicator's matching lock. Ownership: elements belong to the caller, the
-// buckets to the queue. Memory: two nodes in each element. Buckets have 16 bytes each; there are 64 or more, up to 2^20,
-// between half as many and twice as many as elements when they were counted last.
+// buckets to the queue. Memory: two nodes in each element. Buckets have 16 bytes each; there are up to twice as
+// many as there were elements when these were counted last, at least 64 and at most 2^20.
 #pragma once
 
 #include <algorithm>
@@ -84,8 +84,9 @@ private:
         }
     };
 
+    static constexpr unsigned kFewestBits = 6;
     static unsigned bits_for(std::size_t length) noexcept {
-        return std::clamp(static_cast<unsigned>(std::bit_width(length)), 6u, 20u);
+        return std::clamp(static_cast<unsigned>(std::bit_width(length)), kFewestBits, 20u);
     }
 
     std::size_t length() noexcept {
@@ -114,6 +115,7 @@ private:
     }
 
     [[gnu::noinline]] void push_into_bucket(T* element) noexcept {
+        if (queue_.front() == element && buckets_->bits > kFewestBits) return buckets_.reset();  // the rest of a burst
         buckets_->of(element->tag).push_back(element);
         if (++buckets_->pushes == buckets_->size()) adapt();
     }

@@ -7,8 +7,9 @@
 //
 // A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
-// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. (Between
-// two records of one line each it has done so after the first, when nobody waited.) A record does
+// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. (After
+// a record of one line it also clears the word that would follow another record of one line: to publish that one, it need
+// not wait for the cache line.) A record does
 // not wrap: if it does not fit before the end, the writer publishes a skip, and the record starts at the beginning. The
 // reader tells how far it has read after every eighth of what the writer uses; the writer looks at that only when the
 // ring seems full. (Lamport's queue, with the index of the writer in the data.)
@@ -97,6 +98,7 @@ public:
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
         if (!has_room(skip + need + kLaneLine)) return std::nullopt;
+        if (need > kLaneLine) cleared_ = 0;  // the body may be written over that word, whatever is published
         if (skip > 0) {
             memory_.clear_word(0);
             memory_.publish_word(at, lane_word(kLaneSkip, 0));
@@ -135,7 +137,7 @@ private:
     std::uint32_t end_ = 0, last_ = 0;  // no byte from end_ on is used, and no record ends behind last_
     std::uint64_t position_ = 0;        // of the next record
     std::uint64_t freed_ = 0;           // as the reader told last
-    std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come
+    std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come; 0: none
 };
 
 struct LaneRecord {
