@@ -12,11 +12,15 @@
 
 namespace coop::pml {
 
+// Whether the bytes of such a message lie in order and without gaps.
+inline bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
+    return (type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) && (count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS));
+}
+
 // Where the bytes of a message lie in a buffer of the user in order and without gaps. Null: nowhere, or perhaps in
 // device memory. An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
 inline const char* contiguous_base(const opal_datatype_t& type, std::size_t count, const void* buffer) noexcept {
-    if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) || device_memory_is_possible()) return nullptr;
-    if (count != 1 && !(type.flags & OPAL_DATATYPE_FLAG_NO_GAPS)) return nullptr;
+    if (!is_contiguous(type, count) || device_memory_is_possible()) return nullptr;
     return reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(buffer) +
                                          static_cast<std::uintptr_t>(type.true_lb));
 }

@@ -5,7 +5,6 @@
 
 #include <sched.h>
 
-#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -132,7 +131,7 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
         queue.length.fetch_add(1, std::memory_order_relaxed);
         first = !std::exchange(registered, true);
     }
-    // Registered with the first work, so that progress costs nothing before.
+    // Without a lane it is registered with the first work: until then progress costs nothing.
     if (first) opal_progress_register(mca_pml_coop_progress);
     return true;
 }
@@ -176,23 +175,23 @@ bool defer(Deferred& work) noexcept {
 
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
-// A thread that waits looks for packets until the scheduler takes its CPU away, which may be after milliseconds; if the
-// thread that it waits for shares this CPU, each window of messages takes so long. So it gives its CPU away now and then.
-// Open MPI does that only for mpi_yield_when_idle, and then at each look.
-void let_other_threads_run(bool is_idle) noexcept {
+// A thread that waits, or tests again and again, keeps its CPU until the scheduler takes it, which may be after
+// milliseconds; if the thread that it waits for shares this CPU, each window of messages takes so long. So it gives its
+// CPU away after many looks in vain. Open MPI does that only for mpi_yield_when_idle, and then at each look.
+void let_other_threads_run() noexcept {
     constexpr unsigned kPatience = 256;
-    static std::atomic<unsigned> idle_looks{0};  // only a hint, so not synchronized
-    const unsigned looks = is_idle ? idle_looks.load(std::memory_order_relaxed) + 1 : 0;
-    idle_looks.store(looks % kPatience, std::memory_order_relaxed);
-    if (looks == kPatience) sched_yield();
+    if (++empty_looks < kPatience) return;
+    empty_looks = 0;
+    sched_yield();
 }
 
 extern "C" int mca_pml_coop_progress() {
     const int packets = poll_lane();
-    if (module.threads) let_other_threads_run(packets == 0);
     if ((module.deferred.length.load(std::memory_order_relaxed) |
-         module.copying.length.load(std::memory_order_relaxed)) == 0)
+         module.copying.length.load(std::memory_order_relaxed)) == 0) {
+        if (packets == 0 && module.threads) let_other_threads_run();
         return packets;
+    }
     const Polling turn;
     int events = packets;
     if (module.deferred.length.load(std::memory_order_relaxed) > 0) events += retry_deferred();

@@ -109,8 +109,13 @@ inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexce
 struct Inside : async::Inside {
     Inside() noexcept : async::Inside(module.handler) {}
 };
+//
+// empty_looks: how often this thread has looked for packets in vain since the last one; only if there are threads.
+inline constinit thread_local unsigned empty_looks = 0;
 struct Polling : async::Polling {
-    Polling() noexcept : async::Polling(&module.handler) {}
+    Polling() noexcept : async::Polling(&module.handler) {
+        if (module.threads) empty_looks = 0;
+    }
 };
 
 class Guard {
@@ -177,7 +182,7 @@ int mca_pml_coop_start(size_t count, ompi_request_t** requests);
 int mca_pml_coop_dump(ompi_communicator_t* comm, int verbose);
 int mca_pml_coop_ft_event(int state);
 
-int mca_pml_coop_progress(void);  // serves both work queues; registered with the first work, or by start_async()
+int mca_pml_coop_progress(void);  // reads the lane and serves both work queues
 }
 
 }  // namespace coop::pml

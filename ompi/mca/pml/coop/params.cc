@@ -161,8 +161,8 @@ constexpr ParamRow kParams[] = {
      .min = 64,
      .max = 64 * kKiB,
      .help =
-         "Largest message that goes through the lane in one packet, without a handshake; longer ones are sent in "
-         "fragments when a receive has matched them. Not more than three eighths of a ring (lane_memory). On a node "
+         "Largest message that always goes through the lane in one packet, without a handshake; lane_max tells about "
+         "longer ones. Not more than three eighths of a ring (lane_memory). On a node "
          "with more processes than cores, if lane_max is -1 and the kernel could copy them, contiguous messages of "
          "more "
          "than 4 KiB use the lane when enough of them have been sent to pay for a longer ring, and synchronous sends "

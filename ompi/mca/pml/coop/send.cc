@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Send and related calls. Short messages leave in one immediate packet, with no request, no lock and no allocation.
-// Some longer ones use a bounce buffer; all others become a SendRequest.
+// MPI_Send and related calls. Messages for which the lane or the transport has room leave in one packet, without a
+// request or an allocation, and without a lock unless threads exist. Some others use a bounce buffer; the rest become a
+// SendRequest.
 #include <cstdlib>
 #include <utility>
 
@@ -56,9 +57,10 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
-    // A message in pieces would use the ring anyway, because the kernel does not copy it.
+    // On a crowded node a message between whole_max() and one_piece_max() has to earn its ring only if it is contiguous: the
+    // kernel cannot copy one with gaps instead.
     const bool is_long = bytes > lane.whole_max() &&
-                         (bytes > lane.one_piece_max() || contiguous_base(datatype->super, count, buf));
+                         (bytes > lane.one_piece_max() || is_contiguous(datatype->super, count));
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     const bool in_parts = waits && bytes > lane.one_piece_max();
@@ -91,11 +93,18 @@ bool fits_one_packet(const Peer& peer, std::size_t bytes) noexcept {
 }
 
 // Sends a message that fits into one packet when there is no memory for a request: tries until the transport has room.
-void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
-                     SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
+// Returns MPI_ERR_NO_MEM if the message does not fit any more, because its ring gets no more memory.
+int send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                    SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    bytes *= count;
     while (!send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm) &&
-           !send_eager<send_packet, false>(peer, buf, count, datatype, tag, sequence, comm))
+           !send_eager<send_packet, false>(peer, buf, count, datatype, tag, sequence, comm)) {
+        if (!sequence.is_taken() && !fits_one_packet(peer, bytes)) return MPI_ERR_NO_MEM;
         opal_progress();
+    }
+    return OMPI_SUCCESS;
 }
 
 // The memory that holds the payload of a buffered send, and the function that frees it.
@@ -139,8 +148,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     if (!r) {
         if (store.memory) store.release(store.memory);
         if (!fits) return store.memory ? MPI_ERR_NO_MEM : OMPI_ERR_BUFFER;
-        send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
-        return OMPI_SUCCESS;
+        return send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
     }
     if (bytes > 0) pack(peer, buf, count, datatype, store.memory, bytes);
     r->store = store.memory;
@@ -166,10 +174,7 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
     if (r && blocking) set_blocking(*r);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
-    if (!r && fits) {
-        send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
-        return OMPI_SUCCESS;
-    }
+    if (!r && fits) return send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
     if (!r && sequence.is_taken()) out_of_memory("the request of a message that the transport had no room for");
     if (!r) return MPI_ERR_NO_MEM;
     start_send(*r, sequence);
@@ -225,8 +230,10 @@ int start_persistent_send(SendRequest& r) noexcept {
             return OMPI_SUCCESS;
         }
         if (!is_sent && !sequence.is_taken()) return MPI_ERR_NO_MEM;
-        if (!is_sent)
-            send_by_waiting(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_tag, sequence, b.req_comm);
+        const int rc = is_sent ? OMPI_SUCCESS
+                               : send_by_waiting(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_tag, sequence,
+                                                 b.req_comm);
+        if (rc != OMPI_SUCCESS) return rc;
     }
     r.mpi()->req_state = OMPI_REQUEST_ACTIVE;
     r.mpi()->req_status.MPI_ERROR = OMPI_SUCCESS;

@@ -4,8 +4,8 @@
 // for each page when it is needed again; a store keeps the blocks it gets back, up to a limit, for the next copies.
 //
 // Units: bytes. Blocks have 36 lengths, four for each power of two: the copy of a message with its header uses at least
-// three quarters of its block, if it is not very short. A message of a power of two fits its block without a rest: each
-// length has kHeaderRoom for the header. Longer blocks come from the heap each time. Threading: take() and give_back()
+// three quarters of its block, if it is not very short. A message whose length is a power of two fits a block of that
+// length, which has kHeaderRoom more for the header. Longer blocks come from the heap each time. Threading: take() and give_back()
 // by any thread; `threads` is false if no other thread uses the store at the same time. Ownership: the caller's, between
 // take() and give_back().
 #pragma once
@@ -98,8 +98,8 @@ private:
         return block;
     }
 
-    // Returns the blocks that have to go, linked: of other lengths, the longest first, until there is room for this one; or
-    // itself.
+    // Keeps the block, and returns the linked blocks that have to go instead: those of other lengths, the longest first. If
+    // there is no room even then, the block itself goes as well.
     Idle* keep(Idle* block, std::size_t number) noexcept {
         const auto is_full = [&] { return idle_bytes_ + length_of(number) > most_idle_; };
         Idle* surplus = nullptr;

@@ -4,7 +4,8 @@
 // the queue. The first search that passes kFar other elements links all elements into buckets by tag as well; the order
 // of the queue stays. From then on a search for a tag looks into one bucket and at the first receive for any tag. Its
 // cost then does not depend on the length of the queue, but on how many elements with other tags share the bucket. The
-// buckets go when the queue is empty or short when elements are added. Without memory for buckets, searches walk.
+// buckets go when an element is added to an empty queue that has more than 64 of them, and after as many pushes as there
+// are buckets if the queue is short then. Without memory for buckets, searches walk.
 //
 // An element has a `tag`, a node for the queue and a node for its bucket; leave() of the element unlinks both. Receives
 // for any tag have a list of their own, and earlier() tells which of two elements comes first.
@@ -115,7 +116,8 @@ private:
     }
 
     [[gnu::noinline]] void push_into_bucket(T* element) noexcept {
-        if (queue_.front() == element && buckets_->bits > kFewestBits) return buckets_.reset();  // the rest of a burst
+        if (queue_.front() == element && buckets_->bits > kFewestBits)
+            return buckets_.reset();  // empty again: the burst is over
         buckets_->of(element->tag).push_back(element);
         if (++buckets_->pushes == buckets_->size()) adapt();
     }

@@ -124,8 +124,8 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
-    // Clears the word behind the next record in case that it has one line as well: it would wait until that line has come
-    // from the reader's core. Longer records, of which many are sent in a row, get slower by that.
+    // After a record of one line: also clears the word behind the next record, in case that one has one line, too. To publish
+    // it then need not wait for a cache line from the reader's core. Not after longer records: a series of them gets slower.
     void clear_behind_next() noexcept {
         if (offset() + 2 * kLaneLine > end_ || position_ + 2 * kLaneLine - freed_ > size_) return;
         memory_.clear_word(offset() + kLaneLine);
