@@ -39,6 +39,11 @@ class TagQueue {
 public:
     static constexpr int kFar = 16;
 
+    TagQueue() = default;
+    TagQueue(const TagQueue&) = delete;
+    TagQueue& operator=(const TagQueue&) = delete;
+    ~TagQueue() { delete buckets_; }
+
     bool empty() const noexcept { return queue_.empty(); }
     T* front() noexcept { return queue_.front(); }
     T* next(T* element) noexcept { return queue_.next(element); }
@@ -106,7 +111,7 @@ private:
         unlink_from_buckets();
         for (T* element = queue_.front(); element; element = queue_.next(element))
             sorted->of(element->tag).push_back(element);
-        buckets_ = std::move(sorted);
+        delete std::exchange(buckets_, sorted.release());
         return true;
     }
 
@@ -116,11 +121,12 @@ private:
     }
 
     [[gnu::noinline]] void push_into_bucket(T* element) noexcept {
-        if (queue_.front() == element && buckets_->bits > kFewestBits)
-            return buckets_.reset();  // empty again: the burst is over
+        if (queue_.front() == element && buckets_->bits > kFewestBits) return drop();  // empty again: the burst is over
         buckets_->of(element->tag).push_back(element);
         if (++buckets_->pushes == buckets_->size()) adapt();
     }
+
+    void drop() noexcept { delete std::exchange(buckets_, nullptr); }
 
     // After as many pushes as there are buckets: makes their number fit the length of the queue again.
     void adapt() noexcept {
@@ -128,7 +134,7 @@ private:
         buckets_->pushes = 0;
         if (now <= kFar) {
             unlink_from_buckets();
-            buckets_.reset();
+            drop();
         } else if (bits_for(now) != buckets_->bits) {
             sort(now);
         }
@@ -150,7 +156,7 @@ private:
     }
 
     List<T, Node> queue_;
-    std::unique_ptr<Buckets> buckets_;
+    Buckets* buckets_ = nullptr;  // owned; a plain pointer keeps the layout of the owner's record standard
 };
 
 }  // namespace coop::match
