@@ -242,9 +242,12 @@ cpu_group() { # makes a group that may use one CPU; prints its folder
     return 1
 }
 
+# The first of the CPUs that this shell may use.
+first_cpu() { taskset -cp $$ | sed 's/.*: //;s/[,-].*//'; }
+
 part_coop_crowded() {
     local folder cpus
-    cpus=$(taskset -cp $$ | sed 's/.*: //;s/[,-].*//')
+    cpus=$(first_cpu)
     if [ "$(nproc)" -lt 2 ]; then
         report_skip coop.site_14.crowded "one CPU is always crowded by two ranks"
         return

@@ -103,10 +103,9 @@ limit_is_reported() { # LANE-MAX PATTERN
 
 # Messages of 8 KiB: ten to each process are not enough for a longer ring, a hundred are.
 lane_on_crowded_node() {
-    local cpu calls
-    cpu=$(taskset -cp $$ | sed 's/.*: //;s/[,-].*//')
+    local calls
     calls=(launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1
-        taskset -c "$cpu" "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
+        taskset -c "$(first_cpu)" "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
     "${calls[@]}" -i 10 || return 1
     ! lane_row_of_16_KiB || return 1
     "${calls[@]}" -i 100 && lane_row_of_16_KiB

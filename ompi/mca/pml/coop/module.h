@@ -104,14 +104,14 @@ inline constexpr Module& module = module_holder.value;
 
 inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
 
+// How often this thread has looked for packets in vain since the last one. Counted only if there are threads.
+inline constinit thread_local unsigned empty_looks = 0;
+
 // Inside: held by the entry points for messages and communicators. Polling: held by the callbacks of transports and by
 // the progress function (async.h).
 struct Inside : async::Inside {
     Inside() noexcept : async::Inside(module.handler) {}
 };
-//
-// empty_looks: how often this thread has looked for packets in vain since the last one; only if there are threads.
-inline constinit thread_local unsigned empty_looks = 0;
 struct Polling : async::Polling {
     Polling() noexcept : async::Polling(&module.handler) {
         if (module.threads) empty_looks = 0;

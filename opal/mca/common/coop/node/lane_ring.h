@@ -7,12 +7,11 @@
 //
 // A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
-// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. (After
-// a record of one line it also clears the word that would follow another record of one line: to publish that one, it need
-// not wait for the cache line.) A record does
-// not wrap: if it does not fit before the end, the writer publishes a skip, and the record starts at the beginning. The
-// reader tells how far it has read after every eighth of what the writer uses; the writer looks at that only when the
-// ring seems full. (Lamport's queue, with the index of the writer in the data.)
+// its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
+// record of one line it also clears the word that would follow another record of one line: to publish that one, it need
+// not wait for the cache line. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
+// and the record starts at the beginning. The reader tells how far it has read after every eighth of what the writer
+// uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
 // The writer may use only the beginning of the ring at first, because memory that nobody has touched costs a page fault
 // for each page: it skips the rest of each lap. The reader takes the end of the farthest record for the end of that.
