@@ -6,8 +6,9 @@
 #     pair.sh PROGRAM ARGUMENT…        PROGRAM -p PORT ARGUMENT… on h0, PROGRAM -p PORT ARGUMENT… localhost on h1
 #
 # Prints the output of the client, then that of the server. Exit status 0 if both succeed. When one of them fails, the other
-# has two seconds to end. perftest refuses to report if its two clocks disagree when it starts, as happens on a busy machine;
-# then both are started again, and the test's result mentions that (lib/report.sh).
+# has two seconds to end. perftest measures one clock by another, as it starts or before it reports. If they disagree, as happens
+# on a busy machine, it fails, or ends with 0 and reports 'inf'. Then both are started again, and the test's result mentions that
+# (lib/report.sh).
 set -uo pipefail
 
 is_listened_to() { # PORT
@@ -56,7 +57,8 @@ clocks_disagreed() { cat "$said" "$said.client" | grep -q 'Correlation coefficie
 
 failed=1
 for _ in {1..5}; do
-    run_both "$@" && failed=0 && break
+    run_both "$@"
+    failed=$?
     clocks_disagreed || break
     [ -z "${COOP_TEST_RETRIES:-}" ] || echo "perftest's two clocks did not agree" >>"$COOP_TEST_RETRIES"
 done
