@@ -75,6 +75,7 @@ const char* meaning(coop::Fault fault) {
     case Fault::kHcaLost: return "a copy by an HCA has started and fails";
     case Fault::kHcaKey: return "the buffer for a copy by an HCA cannot be registered";
     case Fault::kPages: return "there is no memory for more of a ring of the lane, from then on";
+    case Fault::kOffer: return "the kernel refuses to copy a message from the memory of its sender, which waits";
     case Fault::kSlow: return "coll/rdmaag only: a trial of its own ways counts as an hour longer";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
     case Fault::kCorruptRts: return "the same for an RTS";
@@ -369,7 +370,7 @@ constexpr Case kCases[] = {
      [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus < 0; }},
     {"*shared*, ``coop_load``: otherwise", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
 
-    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (four times that on a node with more processes than "
+    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (twice that on a node with more processes than "
      "cores)",
      [](const Situation& s) { return hybrid(s) && !coop::rndv::long_enough_for_two(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the sender has *much less* to copy",
@@ -521,7 +522,8 @@ bool pick_lane(Situation& s, unsigned long number) {
 void print_decisions() {
     std::vector<std::optional<Choice>> answers(std::size(kCases));
     std::vector<bool> shown(coop::rndv::kReasons, false);
-    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // decided by the receiver alone: the last line
+    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;     // decided by the receiver alone: the last line
+    shown[static_cast<std::size_t>(Reason::kReadFromSender)] = true;  // decided before there is a request
     for (auto pick : {pick_apart, pick_lane, pick_sharing})
         for (unsigned long n = 0;; ++n) {
             Situation s;

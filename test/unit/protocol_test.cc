@@ -384,10 +384,11 @@ TEST(Choose, reaches_every_row) {
     EXPECT_EQ(rows.size(), kRows);
 }
 
-TEST(Choose, reaches_every_reason_but_the_receivers_own) {
+TEST(Choose, reaches_every_reason_that_others_do_not_give) {
     std::set<Reason> reasons;
     for (const Situation& s : all_situations()) reasons.insert(choose(s).reason);
-    reasons.insert(Reason::kNothingLeft);  // given by a receiver that has everything
+    reasons.insert(Reason::kNothingLeft);     // given by a receiver that has everything
+    reasons.insert(Reason::kReadFromSender);  // given by a sender before there is a request
     EXPECT_EQ(reasons.size(), kReasons);
 }
 
@@ -673,9 +674,9 @@ TEST(Hybrid, copies_short_messages_by_the_receiver) {
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min; })), (Choice{Row::kCoop, Reason::kBothWait}));
     const Situation crowded = with(sharing(SendCall::kIsend, RecvCall::kRecv), [](S& t) { t.crowded = true; });
-    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min - 1; })),
+    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 2 * t.coop_min - 1; })),
               (Choice{Row::kRget, Reason::kBelowCoopMin}));
-    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min; })).reason, Reason::kReceiverWaits);
+    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 2 * t.coop_min; })).reason, Reason::kReceiverWaits);
     EXPECT_EQ(choose(with(wishing(Wish::kCoop), [](S& t) { t.bytes = t.coop_min - 1; })),
               (Choice{Row::kCoop, Reason::kForced}))
         << "a wish knows no threshold";

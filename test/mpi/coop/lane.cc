@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages through the lane: lane [refused | small_ring | found | denied]. With "refused" operations are refused
+// Messages through the lane: lane [refused | small_ring | found | denied | offers]. With "refused" operations are refused
 // (pml_coop_fault), or there is no lane between some processes, and only the data is checked. With "found" lane_max is -1,
-// and with "denied" the kernel denies copies, too. Two or more ranks. Only for pml/coop, with pml_coop_lane 1,
+// and with "denied" the kernel denies copies, too. With "offers" lane_read_min is 0. Two or more ranks. Only for pml/coop, with pml_coop_lane 1,
 // pml_coop_lane_after 0, and lane_small_max and lane_max as below.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <thread>
+
+#include <unistd.h>
 
 #include "mpi_test.h"
 #include "sizes.h"
@@ -136,7 +141,7 @@ CASE(a_limit_is_found_from_the_first_long_messages) {
     if (env.rank == 0) CHECK(through_lane);
     std::uint64_t found = limit.read();
     if (env.rank == 0) {
-        CHECK(found >= kWholeMax && found <= kLaneMax && unwaited.read() >= found && unwaited.read() <= kLaneMax);
+        CHECK(found >= kWholeMax && found <= kLaneMax && unwaited.read() >= kWholeMax && unwaited.read() <= kLaneMax);
         CHECK(rate.read() > 0);
         CHECK_EQ(kernel.read() == 0, told("denied"));
         if (told("denied")) CHECK_EQ(found, kLaneMax);
@@ -145,6 +150,33 @@ CASE(a_limit_is_found_from_the_first_long_messages) {
     const auto below = send(found), above = send(found + 1);
     if (env.rank == 0) CHECK_EQ(below, 1);
     if (env.rank == 0) CHECK_EQ(above, 0);
+}
+
+// A sender that had to wait for a receiver that computes does not wait for it again with the next messages. If it did, this
+// case would never end: the receiver computes until the sender has sent.
+CASE(a_sender_does_not_wait_again_for_a_receiver_that_answers_late) {
+    if (!told("offers") || env.rank > 1) return;
+    constexpr int kMessages = 5;
+    Message m(16384, 4);
+    std::array<char, 64> name{};
+    if (env.rank == 0) std::snprintf(name.data(), name.size(), "/tmp/coop_lane_test.%d", static_cast<int>(getpid()));
+    MPI_Bcast(name.data(), as_int(name.size()), MPI_CHAR, 0, env.comm);
+    for (int i = 0; i < kMessages; ++i) {
+        char answer = 0;
+        if (env.rank == 0) {
+            m.fill();
+            CHECK_MPI(MPI_Send(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, i, env.comm));
+            if (i > 0) std::ofstream(name.data()).put('x');
+            CHECK_MPI(MPI_Recv(&answer, 1, MPI_CHAR, 1, i, env.comm, MPI_STATUS_IGNORE));
+        } else {
+            // The first one waits for us.
+            if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            while (i > 0 && unlink(name.data()) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            CHECK_MPI(MPI_Recv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, i, env.comm, MPI_STATUS_IGNORE));
+            m.check();
+            CHECK_MPI(MPI_Send(&answer, 1, MPI_CHAR, 0, i, env.comm));
+        }
+    }
 }
 
 // Messages wait for room in the ring, and the limits for messages in one packet change meanwhile.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// node/lane_limit.h, node/kernel_copy.h: the length from which on the kernel's copy is quicker, for a table of costs; its
-// bounds; and which messages count for the pace of a ring.
+// node/lane_limit.h, node/lane_offer.h, node/kernel_copy.h: the lengths at which the kernel's copy is quicker, for a table
+// of costs; their bounds; which messages count for the pace of a ring; and the answer to an offer.
 #include "coop/node/lane_limit.h"
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
+
+#include "coop/node/lane_offer.h"
 
 namespace coop::node {
 namespace {
@@ -81,6 +84,54 @@ TEST(LaneLimit, grows_with_the_cost_of_the_kernel_and_falls_with_that_of_the_lan
         }
         EXPECT_EQ(last, kBounds.shortest);
     }
+}
+
+TEST(LaneLimit, of_a_message_alone_counts_two_copies) {
+    // 1600 ns / (2 * 0.1 ns - 0.04 ns) = 10000 bytes.
+    EXPECT_EQ(alone_limit({600, 0.04}, 0.1, {4 * kKiB, 96 * kKiB, 128 * kKiB}), 9 * kKiB);
+    EXPECT_EQ(alone_limit({600, 0.04}, 0.1, kBounds), 9 * kKiB);
+    EXPECT_EQ(alone_limit({600, 0.2}, 0.1, kBounds), kBounds.longest);
+    EXPECT_EQ(alone_limit({1, 0}, 1, kBounds), kBounds.shortest);
+    EXPECT_EQ(alone_limit({}, 1, kBounds), kBounds.longest);
+}
+
+TEST(LaneLimit, grows_if_the_receiver_reads) {
+    const KernelCopy kernel{600, 0.05};
+    const LaneRange offers = offer_range(kernel, 0.1, kBounds);
+    EXPECT_EQ(lane_limit(kernel, 0.1, kNever, kBounds), 15 * kKiB);
+    EXPECT_EQ(lane_limit(kernel, 0.1, kNever, kBounds, offers), kBounds.packet);
+    // Both sides copy one half: 1000 ns / (0.05 ns / 2) = 40000 bytes.
+    EXPECT_EQ(lane_limit(kernel, 0.1, 32 * kKiB, kBounds, offers), 39 * kKiB);
+}
+
+TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {
+    const auto range = [](const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds = kBounds) {
+        const LaneRange found = offer_range(kernel, byte_ns, bounds);
+        return std::pair(found.from, found.to);
+    };
+    const std::pair none(SIZE_MAX, std::size_t{0});
+    // 600 ns / (2 * 0.1 ns - 0.05 ns) = 4000 bytes.
+    EXPECT_EQ(range({600, 0.05}, 0.1), std::pair(4 * kKiB, 96 * kKiB));
+    EXPECT_EQ(range({600, 0.05}, 0.1, {8 * kKiB, 96 * kKiB, 20 * kKiB}), std::pair(4 * kKiB, 20 * kKiB));
+    EXPECT_EQ(range({1, 0.01}, 0.1), std::pair(kShortestOffer, 96 * kKiB));
+    // The second copy takes 819 ns at most, which is less than the call; a byte costs the kernel as much as the lane.
+    EXPECT_EQ(range({1000, 0.1}, 0.1), none);
+    // A byte costs the kernel more, so the lane is quicker again from 8192 + (0.05 * 8192 - 300) / 0.05 bytes on.
+    EXPECT_EQ(range({300, 0.15}, 0.1), std::pair(6 * kKiB, 10 * kKiB));
+    EXPECT_EQ(range({}, 100), none);
+}
+
+TEST(LaneOffers, are_answered_one_by_one) {
+    const LaneOffer first{0x1234, 1}, second{0x5678, 2};
+    EXPECT_EQ(first.is_copied(0), std::nullopt);
+    EXPECT_EQ(first.is_copied(first.answer(true)), std::optional(true));
+    EXPECT_EQ(first.is_copied(first.answer(false)), std::optional(false));
+    EXPECT_EQ(second.is_copied(first.answer(true)), std::nullopt);
+    EXPECT_EQ(second.is_copied(second.answer(true)), std::optional(true));
+    std::byte payload[sizeof first + 1];
+    first.write(payload + 1);
+    EXPECT_EQ(LaneOffer::read(payload + 1).address, first.address);
+    EXPECT_EQ(LaneOffer::read(payload + 1).number, first.number);
 }
 
 TEST(LanePace, leaves_out_the_first_lap_and_takes_the_median) {

@@ -17,7 +17,8 @@ struct Packet {
     mca_btl_base_module_t* btl;
     const mca_btl_base_segment_t* segments;
     std::size_t count;
-    ArrivingParts* parts = nullptr;  // not null: the payload of an eager message is still being written
+    // Not null: the payload, which is the second segment, is still being written, or lies in the sender's memory.
+    ArrivingParts* parts = nullptr;
 
     const void* header() const noexcept { return segments[0].seg_addr.pval; }
     std::size_t first_bytes() const noexcept { return segments[0].seg_len; }

@@ -9,13 +9,6 @@
 namespace coop::pml {
 namespace {
 
-// Counts the messages to the peer since its last message to us. Returns true from the second one on.
-bool goes_one_way(Peer& peer) noexcept {
-    const std::uint32_t run = peer.run.load(std::memory_order_relaxed);
-    peer.run.store(run + 1, std::memory_order_relaxed);
-    return run > 0;
-}
-
 rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
     rndv::Situation s;
     s.bytes = bytes;
@@ -26,7 +19,7 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
     s.send_call = call_for(comm, call);
     if (lane) s.lane_max = longest_for(*lane, peer, rndv::sender_waits(s.send_call), s.wish);
     s.can_share = peer.can_share() && peer.neighbour->sees_us.load(std::memory_order_relaxed);
-    s.one_way = goes_one_way(peer);
+    s.one_way = peer.goes_one_way();
     return s;
 }
 

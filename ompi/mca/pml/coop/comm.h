@@ -107,6 +107,13 @@ struct Peer {
 
     std::uint32_t job_rank() const noexcept { return proc->super.proc_name.vpid; }
 
+    // Counts a message to the peer. Returns true from the second one on since its last message to us.
+    bool goes_one_way() noexcept {
+        const std::uint32_t before = run.load(std::memory_order_relaxed);
+        run.store(before + 1, std::memory_order_relaxed);
+        return before > 0;
+    }
+
     void count(rndv::Row row, rndv::Reason reason, std::size_t bytes) noexcept {
         const auto r = static_cast<std::uint32_t>(row), why = static_cast<std::uint32_t>(reason);
         module.usage.add(r, why, bytes);

@@ -11,7 +11,7 @@ namespace {
 
 // The shortest message that both sides copy (coop/rndv/choice).
 std::size_t shared_from() noexcept {
-    return static_cast<std::size_t>(module.config.coop_min) * (module.crowded ? 4 : 1);
+    return static_cast<std::size_t>(module.config.coop_min) * (module.crowded ? rndv::kCrowdedFactor : 1);
 }
 
 std::uint64_t rate_of(double byte_ns) noexcept { return byte_ns > 0 ? static_cast<std::uint64_t>(1e9 / byte_ns) : 0; }
@@ -44,13 +44,20 @@ std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
 void LaneLimit::settle() noexcept {
     const node::KernelCopy& kernel = kernel_copy_costs();
-    waited_.store(node::lane_limit(kernel, pace_.byte_ns(), shared_from(), bounds_), std::memory_order_relaxed);
+    const node::LaneRange offers = may_offer_ ? node::offer_range(kernel, pace_.byte_ns(), bounds_) : node::LaneRange{};
+    offers_to_.store(offers.to, std::memory_order_relaxed);
+    offers_from_.store(offers.from, std::memory_order_relaxed);
+    waited_.store(node::lane_limit(kernel, pace_.byte_ns(), shared_from(), bounds_, offers), std::memory_order_relaxed);
     unwaited_.store(node::lane_limit(kernel, pace_.byte_ns(), SIZE_MAX, bounds_), std::memory_order_relaxed);
+    alone_.store(node::alone_limit(kernel, pace_.byte_ns(), bounds_), std::memory_order_relaxed);
     node::LaneFindings& found = lane_findings();
+    found.alone_limit = alone();
     found.kernel_call = static_cast<std::uint64_t>(kernel.call_ns);
     found.kernel_rate = rate_of(kernel.byte_ns);
     found.lane_rate = rate_of(pace_.byte_ns());
     found.unwaited_limit = get(false);
+    found.offers_from = offers.to > 0 ? offers.from : 0;
+    found.offers_to = offers.to;
     found.limit = get(true);
 }
 
@@ -61,8 +68,12 @@ std::string lane_limit_words() {
     const std::string name = "pml_coop_lane_max " + std::to_string(given);
     if (given >= 0) return name;
     if (found.limit == 0) return {};
-    return name + ": up to " + std::to_string(found.limit) + " bytes if the sender waits, else " +
-           std::to_string(found.unwaited_limit) + " (" + measured_words(found) + ")";
+    const std::string offers = found.offers_to == 0 ? ""
+                                                    : ", of which the receiver reads those from " +
+                                                          std::to_string(found.offers_from) + " bytes on";
+    return name + ": up to " + std::to_string(found.limit) + " bytes if the sender waits" + offers + ", else " +
+           std::to_string(found.unwaited_limit) + " and " + std::to_string(found.alone_limit) +
+           " for the first one after a message of the peer (" + measured_words(found) + ")";
 }
 
 }  // namespace coop::pml

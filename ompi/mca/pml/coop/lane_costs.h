@@ -27,11 +27,19 @@ std::string lane_limit_words();
 // The limit for one neighbour. Before enough messages were timed it is what the ring carries.
 class LaneLimit {
 public:
-    LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds) noexcept
-        : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest) {}
+    // `may_offer`: the receiver may read messages of a sender that waits.
+    LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, bool may_offer) noexcept
+        : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest),
+          alone_(bounds.longest), may_offer_(may_offer) {}
 
     // `waits`: the sender waits for the message, so that both sides could copy it.
     std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }
+    // Of a message without `waits`, the first one since the peer's last message.
+    std::size_t alone() const noexcept { return alone_.load(std::memory_order_relaxed); }
+    // The messages that the receiver should read; none before that is found.
+    node::LaneRange offers() const noexcept {
+        return {offers_from_.load(std::memory_order_relaxed), offers_to_.load(std::memory_order_relaxed)};
+    }
     // Without copies by the kernel.
     std::size_t longest() const noexcept { return bounds_.longest; }
 
@@ -51,7 +59,9 @@ private:
 
     const node::LaneBounds bounds_;
     node::LanePace pace_;
-    std::atomic<std::size_t> waited_, unwaited_;
+    std::atomic<std::size_t> waited_, unwaited_, alone_;
+    std::atomic<std::size_t> offers_from_{SIZE_MAX}, offers_to_{0};
+    const bool may_offer_;
 };
 
 }  // namespace coop::pml

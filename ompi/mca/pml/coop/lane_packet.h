@@ -46,9 +46,13 @@ inline std::size_t lane_payload(const LaneOut& lane) noexcept {
     return std::min(lane.longest_payload(), static_cast<std::size_t>(module.config.lane_small_max));
 }
 
+inline bool kernel_may_copy(const Peer& peer, rndv::Wish wish) noexcept {
+    return wish != rndv::Wish::kSend && !peer.copy_denied();
+}
+
 // The largest message that may use the lane.
 inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits, rndv::Wish wish) noexcept {
-    return lane.message_max(waits, wish != rndv::Wish::kSend && !peer.copy_denied());
+    return lane.message_max(waits, kernel_may_copy(peer, wish));
 }
 
 // Sends an eager message from the user's buffer. make_header() is called only if there is room: a message that has taken
@@ -62,11 +66,21 @@ bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t co
         std::memcpy(body, &header, sizeof header);
         const char* const from = contiguous_base(datatype->super, count, buf);
         const auto copy = [&] { std::memcpy(body + sizeof header, from, bytes); };
-        if (from && bytes > lane.one_piece_max()) lane.copy_long(bytes, copy);
+        if (from && bytes >= node::LanePace::kShortest) lane.copy_long(bytes, copy);
         else if (from) copy();
         else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
         return sizeof header + bytes;
     });
+}
+
+// make_header() with the damage that a test wants.
+template <class MakeHeader>
+auto damaged_if_told(MakeHeader& make_header) noexcept {
+    return [&make_header] {
+        wire::MatchWords header = make_header();
+        damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+        return header;
+    };
 }
 
 // The same in parts, for a message whose sender waits. Returns false if the ring is full, or the buffer or this process
@@ -75,14 +89,15 @@ template <class MakeHeader>
 bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                    MakeHeader&& make_header, std::size_t bytes) noexcept {
     const char* const from = contiguous_base(datatype->super, count, buf);
-    if (!from) return false;
-    return lane.put_in_parts(
-        [&] {
-            wire::MatchWords header = make_header();
-            damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-            return header;
-        },
-        from, bytes);
+    return from && lane.put_in_parts(damaged_if_told(make_header), from, bytes);
+}
+
+// The same without a copy by this process: the receiver reads the message from the buffer.
+template <class MakeHeader>
+bool send_offered(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                  MakeHeader&& make_header, std::size_t bytes) noexcept {
+    const char* const from = contiguous_base(datatype->super, count, buf);
+    return from && lane.put_offered(damaged_if_told(make_header), from, bytes);
 }
 
 // Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their

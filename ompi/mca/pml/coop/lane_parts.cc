@@ -9,7 +9,9 @@
 #include "diagnose.h"
 
 #include "coop/base/relax.h"
+#include "coop/node/lane_offer.h"
 #include "coop/node/neighbour.h"
+#include "coop/node/remote_copy.h"
 
 namespace coop::pml {
 namespace {
@@ -28,10 +30,22 @@ void look_after(std::int32_t pid) noexcept {
 
 }  // namespace
 
-ArrivingParts::ArrivingParts(const node::LaneArea& area, std::byte* body, std::uint32_t payload_bytes) noexcept
-    : parts_(area.memory_of(area.ring_at(body)), offset_in(area, body)),
-      payload_(body + kHeadBytes + sizeof(wire::MatchHeader)), bytes_(payload_bytes),
-      pid_(area.claimant(area.ring_at(body))) {}
+ArrivingParts::ArrivingParts(const node::LaneArea& area, std::byte* body, std::uint32_t payload_bytes,
+                             bool is_offered) noexcept
+    : area_(area), ring_(area.ring_at(body)), parts_(area.memory_of(ring_), offset_in(area, body)),
+      payload_(body + kHeadBytes + sizeof(wire::MatchHeader)), bytes_(payload_bytes), pid_(area.claimant(ring_)),
+      is_offered_(is_offered) {}
+
+// Lets the kernel copy a message that is offered. Returns false if it refuses, or the message is not offered: then the
+// sender writes it in parts.
+bool ArrivingParts::read_into(void* to) noexcept {
+    if (!is_offered_) return false;
+    const auto offer = node::LaneOffer::read(payload_);
+    node::RemoteCopy copy(pid_, node::RemoteCopy::To::kHere);
+    const bool is_copied = !module.faults.hit(Fault::kOffer) && copy.add(to, offer.address, bytes_) && copy.flush();
+    area_.answer(ring_).store(offer.answer(is_copied), std::memory_order_release);
+    return is_copied;
+}
 
 std::uint32_t ArrivingParts::more_than(std::uint32_t done) noexcept {
     constexpr unsigned kPatience = 4096;  // looks; a part takes less than a microsecond
@@ -43,15 +57,17 @@ std::uint32_t ArrivingParts::more_than(std::uint32_t done) noexcept {
     }
 }
 
-void ArrivingParts::copy(char* to) noexcept {
+void ArrivingParts::copy(void* to) noexcept {
+    if (read_into(to)) return;
     for (std::uint32_t done = 0; done < bytes_;) {
         const std::uint32_t written = more_than(done);
-        std::memcpy(to + done, payload_ + done, written - done);
+        std::memcpy(static_cast<std::byte*>(to) + done, payload_ + done, written - done);
         done = written;
     }
 }
 
-void ArrivingParts::wait() noexcept {
+void ArrivingParts::get_whole() noexcept {
+    if (read_into(payload_)) return;
     for (std::uint32_t done = 0; done < bytes_;) done = more_than(done);
 }
 

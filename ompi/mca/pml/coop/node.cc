@@ -164,7 +164,10 @@ LaneOut* Neighbour::count_knock() noexcept {
         const std::int64_t left = lane_in.load(std::memory_order_relaxed);
         if (left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
         if (left != 0) return lane.get();
-        lane = LaneOut::open(card.pid, lane_card, is_guest, !copy_error && kernel_copies_messages(), error);
+        lane = LaneOut::open(
+            card.pid, lane_card, is_guest,
+            {.may_copy = !copy_error && kernel_copies_messages(), .reads = copies_by_cma && kernel_copies_messages()},
+            error);
         lane_in.store(kNoLane, std::memory_order_relaxed);
         lane_out.store(lane.get(), std::memory_order_release);
         if (lane) return lane.get();
@@ -228,6 +231,7 @@ std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) n
         fresh->lane_in.store(std::max<std::int64_t>(module.config.lane_after, fresh->is_guest ? kGuestAfter : 0),
                              std::memory_order_relaxed);
     fresh->copy_error = copy_error(card.board, card.copy_works);
+    fresh->copies_by_cma = fresh->copy_error == 0 && vader_mechanism().name == "cma";
     if (fresh->copy_error) announce(fresh->copy_error);
     return fresh;
 }

@@ -15,6 +15,7 @@
 
 #include "coop/node/byte_lock.h"
 #include "coop/node/lane_inbox.h"
+#include "coop/node/lane_offer.h"
 
 namespace coop::pml {
 namespace {
@@ -24,8 +25,9 @@ namespace {
 // the caches.
 constexpr std::uint32_t kLongestRing = 1024 * 1024, kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
-constexpr std::uint32_t kLaneLayout = 2;  // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 3;  // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
+constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
 static_assert(kHeaderRoom >= sizeof(wire::RtsHeader) && kHeaderRoom >= sizeof(wire::FragHeader));
 
@@ -132,10 +134,11 @@ void hand_over(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte*
 }
 
 // The header is whole before the record is published.
-void take_parts(std::byte* body, std::uint32_t bytes) noexcept {
+void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept {
     constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof(wire::MatchHeader);
-    if (bytes <= kHead) protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
-    ArrivingParts parts(own->area, body, bytes - kHead);
+    if (bytes <= kHead + (is_offered ? sizeof(node::LaneOffer) : 0))
+        protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
+    ArrivingParts parts(own->area, body, bytes - kHead, is_offered);
     Head head;
     mca_btl_base_segment_t segments[2];
     segments[0].seg_addr.pval = head.bytes;
@@ -146,7 +149,7 @@ void take_parts(std::byte* body, std::uint32_t bytes) noexcept {
 }
 
 void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
-    if (kind == kInParts) return take_parts(body, bytes);
+    if (kind == kInParts || kind == kOffered) return take_parts(body, bytes, kind == kOffered);
     Head head;
     std::size_t copied = 0;
     switch (static_cast<wire::Kind>(kind)) {
@@ -169,13 +172,15 @@ int poll_now(Receiving& it) noexcept {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
-LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept
-    : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest), earns_(earns),
+LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest,
+                 Kernel kernel) noexcept
+    : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest),
+      earns_(kernel.may_copy), may_offer_(kernel.reads && !is_guest && !module.threads && !module.crowded),
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       one_piece_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                                static_cast<std::size_t>(module.config.eager_limit)})),
-      whole_max_(module.crowded && earns ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
-      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}),
+      whole_max_(module.crowded && earns_ ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
+      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}, may_offer_),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
 void LaneOut::earn(std::size_t bytes) noexcept {
@@ -210,30 +215,72 @@ std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
     return ArrivingParts::kHeadBytes + sizeof(wire::MatchWords) + static_cast<std::uint32_t>(payload);
 }
 
-void LaneOut::write_in_parts(std::uint32_t at, wire::MatchWords header, const char* from, std::size_t bytes) noexcept {
-    constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof header;
-    const auto length = static_cast<std::uint32_t>(bytes);
-    std::byte* const body = area_.ring(ring_) + at;
+void LaneOut::publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
+    writer_.publish(kind, bytes);
+    area_.wake(ring_);
+}
+
+void LaneOut::begin_parts(std::uint32_t at, const wire::MatchWords& header) noexcept {
+    std::memcpy(area_.ring(ring_) + at + ArrivingParts::kHeadBytes, &header, sizeof header);
+    node::LaneParts(area_.memory_of(ring_), at).begin();
+}
+
+// Writes the parts of the record at `at`. The first one is followed by shown().
+template <class Shown>
+void LaneOut::write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept {
+    std::byte* const payload = area_.ring(ring_) + at + parts_bytes(0);
     node::LaneParts parts(area_.memory_of(ring_), at);
-    std::memcpy(body + ArrivingParts::kHeadBytes, &header, sizeof header);
-    parts.begin();
+    for (std::uint32_t done = 0; done < length;) {
+        const std::uint32_t part = std::min(node::kLanePart, length - done);
+        std::memcpy(payload + done, from + done, part);
+        parts.tell(done + part);
+        if (done == 0) shown();
+        done += part;
+    }
+}
+
+void LaneOut::write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from,
+                             std::size_t bytes) noexcept {
+    begin_parts(at, header);
     limit_.time(bytes, [&] {
-        for (std::uint32_t done = 0; done < length;) {
-            const std::uint32_t part = std::min(node::kLanePart, length - done);
-            std::memcpy(body + kHead + done, from + done, part);
-            parts.tell(done + part);
-            if (done == 0) {
-                writer_.publish(kInParts, kHead + length);
-                area_.wake(ring_);
-            }
-            done += part;
-        }
+        write_parts(at, from, static_cast<std::uint32_t>(bytes), [&] { publish(kInParts, parts_bytes(bytes)); });
     });
+}
+
+bool LaneOut::is_to_be_offered(std::size_t bytes) noexcept {
+    if (!may_offer_ || is_offering_) return false;
+    const std::int64_t given = module.config.lane_read_min;
+    if (given >= 0 ? bytes < static_cast<std::size_t>(given) || bytes > longest_ : !limit_.offers().has(bytes))
+        return false;
+    if (offers_to_leave_out_ == 0) return true;
+    --offers_to_leave_out_;
+    return false;
+}
+
+void LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept {
+    const node::LaneOffer offer{reinterpret_cast<std::uintptr_t>(from), ++offers_};
+    begin_parts(at, header);
+    offer.write(area_.ring(ring_) + at + parts_bytes(0));
+    publish(kOffered, parts_bytes(bytes));
+
+    std::optional<bool> is_copied;
+    unsigned looks = 0;
+    is_offering_ = true;
+    wait_on_lane([&] {
+        ++looks;
+        is_copied = offer.is_copied(area_.answer(ring_).load(std::memory_order_acquire));
+        return is_copied.has_value();
+    });
+    is_offering_ = false;
+    if (looks > kPatience) offers_to_leave_out_ = kLeftOut;
+    if (*is_copied) return;
+    offers_to_leave_out_ = SIZE_MAX;
+    write_parts(at, from, static_cast<std::uint32_t>(bytes), [] {});
 }
 
 LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }
 
-std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, bool kernel_may_copy,
+std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, Kernel kernel,
                                        int& error) noexcept {
     const node::LaneShape shape{card.rings, card.ring_bytes};
     error = EBADF;
@@ -249,8 +296,7 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, b
     if (!ring) return nullptr;
     if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
     error = provide(area.ring(*ring), first_end(shape));
-    if (error == 0)
-        return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest, kernel_may_copy));
+    if (error == 0) return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest, kernel));
     area.close(*ring, self);
     return nullptr;
 }

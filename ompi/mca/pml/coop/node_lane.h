@@ -36,10 +36,13 @@ struct LaneCard {
 // Our end of the ring to a neighbour.
 class LaneOut {
 public:
-    // `is_guest`: we belong to another job than the neighbour. `kernel_may_copy`: messages may go by a copy of the kernel
-    // until they are worth a longer ring. Null: no memory, or no free ring; `error` has an errno then, or 0 if all rings
-    // are in use.
-    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, bool kernel_may_copy,
+    struct Kernel {
+        bool may_copy = false;  // messages may go by a copy of the kernel until they are worth a longer ring
+        bool reads = false;     // the neighbour can copy from our memory with process_vm_readv()
+    };
+    // `is_guest`: we belong to another job than the neighbour. Null: no memory, or no free ring; `error` has an errno then,
+    // or 0 if all rings are in use.
+    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, Kernel kernel,
                                          int& error) noexcept;
     ~LaneOut();
     LaneOut(const LaneOut&) = delete;
@@ -66,6 +69,12 @@ public:
         if (given >= 0) return std::max(one_piece_max_, static_cast<std::size_t>(given));
         if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
         return std::min(found_max(waits), long_enough_for());
+    }
+
+    // The same for the first one since the peer's last message, if the sender does not wait.
+    std::size_t alone_max(bool kernel_may_copy) const noexcept {
+        const bool is_found = module.config.lane_max < 0 && kernel_may_copy && !module.crowded;
+        return is_found ? std::max(whole_max_, limit_.alone()) : SIZE_MAX;
     }
 
     // Makes a copy of a long message into the ring; under the lock, from put().
@@ -97,6 +106,18 @@ public:
         return at.has_value();
     }
 
+    // Whether to offer a message whose sender waits, so that the receiver reads it (coop/node/lane_offer.h). Counts the
+    // messages that are left out because the receiver has answered late.
+    bool is_to_be_offered(std::size_t bytes) noexcept;
+    // Offers an eager message and returns when the receiver has all of it. Returns false if the ring is full. Only if
+    // is_to_be_offered(). make_header() is called only if there is room.
+    template <class MakeHeader>
+    bool put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
+        const auto at = reserve(parts_bytes(bytes));
+        if (at) offer(*at, make_header(), from, bytes);
+        return at.has_value();
+    }
+
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
 
 private:
@@ -106,7 +127,12 @@ private:
     static constexpr std::size_t kWorth = 2, kWorthOfMany = 16;
     static constexpr std::size_t kFirstOfMany = 4096;  // up to here a message makes the ring longer at once even there
 
-    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, bool earns) noexcept;
+    // A receiver that copies at once answers within so many looks, each of which takes 20 ns or more. One that computes makes
+    // the sender wait, so the next messages go through the ring, whether it looks or not.
+    static constexpr unsigned kPatience = 512;
+    static constexpr std::size_t kLeftOut = 64;
+
+    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
 
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
         auto at = writer_.reserve(bytes);
@@ -126,7 +152,12 @@ private:
     }
     std::size_t fitting() const noexcept;
     static std::uint32_t parts_bytes(std::size_t payload) noexcept;
-    void write_in_parts(std::uint32_t at, wire::MatchWords header, const char* from, std::size_t bytes) noexcept;
+    void publish(std::uint8_t kind, std::uint32_t bytes) noexcept;
+    void begin_parts(std::uint32_t at, const wire::MatchWords& header) noexcept;
+    template <class Shown>
+    void write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept;
+    void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
+    void offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
     bool use_more() noexcept;
 
@@ -144,7 +175,10 @@ private:
     node::Segment segment_;
     node::LaneArea area_;
     std::uint32_t ring_;
-    bool is_guest_, earns_;
+    bool is_guest_, earns_, may_offer_;
+    bool is_offering_ = false;  // an offer is not answered yet; a callback may send meanwhile
+    std::uint64_t offers_ = 0;
+    std::size_t offers_to_leave_out_ = 0;
     std::size_t longest_, one_piece_max_, whole_max_;
     std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short

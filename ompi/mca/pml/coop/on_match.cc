@@ -111,11 +111,12 @@ Arrived* keep(const Packet& packet) noexcept {
     a->btl = packet.btl;
     a->segment.seg_addr.pval = to;
     a->segment.seg_len = bytes;
-    if (packet.parts) packet.parts->wait();
-    for (std::size_t i = 0; i < packet.count; ++i) {
+    const std::size_t there = packet.parts ? 1 : packet.count;  // segments
+    for (std::size_t i = 0; i < there; ++i) {
         std::memcpy(to, packet.segments[i].seg_addr.pval, packet.segments[i].seg_len);
         to += packet.segments[i].seg_len;
     }
+    if (packet.parts) packet.parts->copy(to);
     if (counts_as_kept(*a)) keep_from_lane(static_cast<std::int64_t>(bytes));
     const wire::MatchHeader& header = a->header();
     a->context = header.context;

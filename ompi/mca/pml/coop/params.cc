@@ -96,11 +96,11 @@ constexpr ParamRow kParams[] = {
     {.name = "coop_min",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 32 * kKiB,
+     .default_value = 64 * kKiB,
      .min = 0,
      .max = 1024 * kGiB,
      .help = "Smallest message inside a node that both sides copy under the hybrid protocol; shorter ones are copied "
-             "by the receiver. On a node with more processes than cores, four times this value applies.",
+             "by the receiver. On a node with more processes than cores, twice this value applies.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "copy_chunk",
@@ -185,6 +185,19 @@ constexpr ParamRow kParams[] = {
          "crowded nodes see there); the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
+    {.name = "lane_read_min",
+     .type = ParamType::kInt,
+     .unit = "bytes",
+     .default_value = -1,
+     .min = -1,
+     .max = kGiB,
+     .help =
+         "Shortest message, of those that may use the lane, that its receiver copies from the memory of its sender if "
+         "the sender waits for it (MPI_Send): one copy by the kernel instead of two through the lane, without a "
+         "handshake. Messages below 2 KiB are never copied so. -1: the messages for which that is quicker, from what "
+         "was measured for lane_max. Only between "
+         "processes that copy by CMA, do not outnumber the CPUs, and have no threads that call MPI.",
+     .level = 5},
     {.name = "lane_memory",
      .type = ParamType::kSize,
      .unit = "bytes",
@@ -362,6 +375,7 @@ constexpr ParamPlace<Config, Setting> kPlaces[] = {
     {&Config::lane, nullptr},
     {&Config::lane_small_max, nullptr},
     {&Config::lane_max, nullptr},
+    {&Config::lane_read_min, nullptr},
     {&Config::lane_memory, nullptr},
     {&Config::lane_after, nullptr},
     {&Config::piece_min, nullptr},

@@ -31,6 +31,7 @@ struct Config {
     Setting lane = 0;
     Setting lane_small_max = 0;
     Setting lane_max = 0;
+    Setting lane_read_min = 0;
     Setting lane_memory = 0;
     Setting lane_after = 0;
     Setting piece_min = 0;

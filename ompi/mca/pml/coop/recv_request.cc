@@ -384,7 +384,7 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const void* const payload = packet.payload_behind(sizeof h);
     const bool is_plain = payload && r.contiguous_base && bytes <= r.capacity;
     if (packet.parts) [[unlikely]]
-        is_plain ? packet.parts->copy(r.contiguous_base) : packet.parts->wait();
+        is_plain ? packet.parts->copy(r.contiguous_base) : packet.parts->get_whole();
     if (!is_plain) unpack(r, packet, sizeof h, 0);
     else if (!packet.parts) std::memcpy(r.contiguous_base, payload, bytes);
     finish(r);

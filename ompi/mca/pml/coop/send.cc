@@ -38,11 +38,19 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
 
 // A longer message goes in one packet, too, if there is room for all of it: it is complete then. Otherwise, if the sender
 // does not wait, the receiver has to copy it, because the sender may compute.
-inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t bytes, bool waits,
+inline bool goes_at_once(const LaneOut& lane, Peer& peer, std::size_t bytes, bool waits,
                          ompi_communicator_t* comm) noexcept {
     if (!lane.takes_long(bytes)) return false;
     const rndv::Wish wish = wish_for(comm);
-    return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) && bytes <= longest_for(lane, peer, waits, wish);
+    if ((wish != rndv::Wish::kHybrid && wish != rndv::Wish::kSend) || bytes > longest_for(lane, peer, waits, wish))
+        return false;
+    return waits || peer.goes_one_way() || bytes <= lane.alone_max(kernel_may_copy(peer, wish));
+}
+
+// Whether the receiver may read the message. It should not if messages go only one way: the sender need not wait for it.
+[[gnu::noinline]] bool is_for_reading(const LaneOut& lane, Peer& peer, std::size_t bytes,
+                                      ompi_communicator_t* comm) noexcept {
+    return wish_for(comm) == rndv::Wish::kHybrid && goes_at_once(lane, peer, bytes, true, comm) && !peer.goes_one_way();
 }
 
 [[gnu::noinline]] void count_for_lane(LaneOut& lane, std::size_t bytes, ompi_communicator_t* comm) noexcept {
@@ -64,11 +72,17 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     const bool in_parts = waits && bytes > lane.one_piece_max();
+    const bool is_offered = waits && bytes >= node::kShortestOffer && lane.is_to_be_offered(bytes) &&
+                            is_for_reading(lane, peer, bytes, comm);
     if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     const auto header = [&] {
         return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
     };
+    if (is_offered && send_offered(lane, buf, count, datatype, header, bytes)) {
+        peer.count(rndv::Row::kLane, rndv::Reason::kReadFromSender, bytes);
+        return true;
+    }
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))
         return false;

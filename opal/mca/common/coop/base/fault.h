@@ -49,6 +49,7 @@ enum class Fault : std::uint8_t {
     kHcaLost,       // … fails after it was started
     kHcaKey,        // memory for an HCA to read cannot be registered
     kPages,         // there is no memory for more of a ring of the lane
+    kOffer,         // the kernel does not copy a message that is offered in the lane
     kSlow,          // a trial of a collective call counts as an hour longer
     kCorruptMatch,  // a bit of an eager (match) header flips in transit
     kCorruptRts,    // … of a request to send
@@ -61,9 +62,9 @@ enum class Fault : std::uint8_t {
 inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::kCount);
 
 inline constexpr std::array<const char*, kFaultCount> kFaultLabels = {
-    "busy", "alloc",         "sendi",       "register",    "no_id",        "get",         "get_busy",
-    "put",  "put_busy",      "hca_get",     "hca_busy",    "hca_lost",     "hca_key",     "pages",
-    "slow", "corrupt_match", "corrupt_rts", "corrupt_cts", "corrupt_frag", "corrupt_fin",
+    "busy",  "alloc",    "sendi",         "register",    "no_id",       "get",          "get_busy",
+    "put",   "put_busy", "hca_get",       "hca_busy",    "hca_lost",    "hca_key",      "pages",
+    "offer", "slow",     "corrupt_match", "corrupt_rts", "corrupt_cts", "corrupt_frag", "corrupt_fin",
 };
 static_assert(kFaultLabels.back() != nullptr, "every fault has a label");
 

@@ -7,7 +7,7 @@
 //     bells     one bit per ring: its writer has written although its reader slept
 //     kept      bytes of long messages that the owner has taken from the rings and not received yet
 //     claims    one word per ring: free, or who writes to it
-//     controls  per ring: how far it is read, and whether its reader sleeps
+//     controls  per ring: how far it is read, an answer of its reader, and whether the reader sleeps
 //     rings
 //
 // States of a claim:
@@ -70,6 +70,7 @@ public:
 
     struct alignas(kLine) Control {
         std::atomic<std::uint64_t> freed;                  // written by the reader now and then
+        std::atomic<std::uint64_t> answer;                 // to the last offer in the ring (node/lane_offer.h)
         alignas(kLine) std::atomic<std::uint32_t> asleep;  // written by the reader seldom, read by the writer often
     };
     static_assert(sizeof(Control) == 2 * kLine && std::atomic<std::uint64_t>::is_always_lock_free);
@@ -111,6 +112,7 @@ public:
     std::uint32_t ring_at(const std::byte* body) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(body - ring(0)) / shape_.ring_bytes);
     }
+    std::atomic<std::uint64_t>& answer(std::uint32_t ring) const noexcept { return control(ring).answer; }
     LaneMemory memory_of(std::uint32_t at) const noexcept { return {ring(at), &control(at).freed}; }
 
     // -- by a sender
@@ -160,6 +162,7 @@ public:
     void reset(std::uint32_t ring) const noexcept {
         memory_of(ring).clear_word(0);
         control(ring).freed.store(0, std::memory_order_relaxed);
+        control(ring).answer.store(0, std::memory_order_relaxed);
         control(ring).asleep.store(1, std::memory_order_relaxed);
         claim_of(ring).store(kFree, std::memory_order_release);
     }

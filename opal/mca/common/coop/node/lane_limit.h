@@ -4,6 +4,9 @@
 //
 //     lane(n)    =  byte_ns * (n + one part)                         both sides copy at once; the last part is still read
 //                   + handshake + fragment * n / part              if n exceeds one packet
+//     alone(n)   =  byte_ns * 2 n                                    one packet, of a sender that does not wait: the
+//                                                                    receiver copies it when it is whole
+//     read(n)    =  call_ns + kernel byte_ns * n                     the sender waits, and the receiver copies (lane_offer.h)
 //     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
 //                   byte_ns * n / 2                                  from shared_from on: both sides copy one half
 //
@@ -27,6 +30,7 @@ namespace coop::node {
 // Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol. And what a
 // fragment takes besides its copy. Both are estimates.
 constexpr double kHandshakeNs = 1000, kFragmentNs = 150;
+constexpr std::size_t kShortestOffer = 2048;
 constexpr std::size_t kLaneLimitStep = 1024;
 
 struct LaneBounds {
@@ -46,18 +50,66 @@ constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::siz
     return kernel.call_ns + kHandshakeNs + kernel.byte_ns * copied;
 }
 
-// The longest message up to which the lane is quicker at each length, in steps of kLaneLimitStep. `byte_ns`: of the lane.
-// `shared_from`: the shortest message that both sides would copy. If the kernel denies copies, bounds.longest.
-constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::size_t shared_from,
-                                 const LaneBounds& bounds) noexcept {
+// One packet, while the receiver has no other one to copy.
+constexpr double alone_ns(double byte_ns, std::size_t bytes) noexcept {
+    return byte_ns * 2 * static_cast<double>(bytes);
+}
+
+constexpr double read_ns(const KernelCopy& kernel, std::size_t bytes) noexcept {
+    return kernel.call_ns + kernel.byte_ns * static_cast<double>(bytes);
+}
+
+// Lengths of messages; none if from > to.
+struct LaneRange {
+    std::size_t from = SIZE_MAX, to = 0;
+
+    constexpr bool has(std::size_t bytes) const noexcept { return bytes >= from && bytes <= to; }
+};
+
+// The messages that are quicker if the receiver reads them from the sender's memory than through the ring, in steps of
+// kLaneLimitStep. `byte_ns`: of the lane.
+constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds) noexcept {
+    LaneRange range;
+    if (kernel.is_denied()) return range;
+    for (std::size_t bytes = kShortestOffer; bytes <= std::min(bounds.packet, bounds.longest);
+         bytes += kLaneLimitStep) {
+        if (read_ns(kernel, bytes) < lane_ns(byte_ns, bytes, bounds)) {
+            range.from = std::min(range.from, bytes);
+            range.to = bytes;
+        } else if (range.to > 0) {
+            break;
+        }
+    }
+    return range;
+}
+
+// The longest message up to which `lane(n)` is less than a copy by the kernel at each length, in steps of kLaneLimitStep. `shared_from`: the
+// shortest message that both sides would copy. If the kernel denies copies, bounds.longest.
+template <class LaneNs>
+constexpr std::size_t limit_of(const KernelCopy& kernel, std::size_t shared_from, const LaneBounds& bounds,
+                               LaneNs&& lane) noexcept {
     const std::size_t longest = std::max(bounds.shortest, bounds.longest);
     if (kernel.is_denied()) return longest;
     for (std::size_t limit = bounds.shortest; limit < longest;) {
         const std::size_t next = std::min(limit + kLaneLimitStep, longest);
-        if (lane_ns(byte_ns, next, bounds) > kernel_ns(kernel, next, shared_from)) return limit;
+        if (lane(next) > kernel_ns(kernel, next, shared_from)) return limit;
         limit = next;
     }
     return longest;
+}
+
+// The limit of messages whose sender waits, and of those of a sender that does not, while the receiver is still busy with
+// earlier ones. `byte_ns`: of the lane. `offers`: the messages that the receiver reads.
+constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::size_t shared_from,
+                                 const LaneBounds& bounds, const LaneRange& offers = {}) noexcept {
+    return limit_of(kernel, shared_from, bounds, [&](std::size_t bytes) {
+        return offers.has(bytes) ? read_ns(kernel, bytes) : lane_ns(byte_ns, bytes, bounds);
+    });
+}
+
+// The limit of a message of a sender that does not wait, while the receiver has no other one.
+constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds) noexcept {
+    return limit_of(kernel, SIZE_MAX, bounds, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
 // What a byte takes on its way into a ring: the median of the first kMessages long messages. In the first lap nobody has
@@ -65,6 +117,7 @@ constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::
 class LanePace {
 public:
     static constexpr std::size_t kMessages = 15;
+    static constexpr std::size_t kShortest = 4096;  // bytes
 
     explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
 
@@ -95,9 +148,12 @@ private:
 struct LaneFindings {
     std::atomic<std::uint64_t> limit{0};
     std::atomic<std::uint64_t> unwaited_limit{0};
+    std::atomic<std::uint64_t> alone_limit{0};
     std::atomic<std::uint64_t> lane_rate{0};
     std::atomic<std::uint64_t> kernel_rate{0};
     std::atomic<std::uint64_t> kernel_call{0};
+    std::atomic<std::uint64_t> offers_from{0};
+    std::atomic<std::uint64_t> offers_to{0};
 };
 
 struct LaneVariable {
@@ -110,11 +166,20 @@ inline constexpr LaneVariable kLaneVariables[] = {
      "Longest message whose sender waits (MPI_Send) that is quicker through the lane than by a copy of the kernel, as "
      "found for pml_coop_lane_max -1; in bytes. 0: nothing was measured."},
     {"lane_unwaited_limit", &LaneFindings::unwaited_limit, "The same for messages whose sender does not wait."},
+    {"lane_alone_limit", &LaneFindings::alone_limit,
+     "The same for the first of them since the last message from the peer, which the receiver cannot copy while the "
+     "sender "
+     "writes another one."},
     {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
     {"kernel_copy_rate", &LaneFindings::kernel_rate,
      "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies."},
     {"kernel_copy_call", &LaneFindings::kernel_call,
      "Measured: nanoseconds that a copy by the kernel takes before the first byte."},
+    {"lane_offers_from", &LaneFindings::offers_from,
+     "Shortest message whose sender waits (MPI_Send) that is quickest if the receiver reads it from the sender's "
+     "memory, as "
+     "found for pml_coop_lane_read_min -1; in bytes. 0: none."},
+    {"lane_offers_to", &LaneFindings::offers_to, "Longest message of which that is true, in bytes. 0: none."},
 };
 static_assert(sizeof(LaneFindings) == sizeof kLaneVariables / sizeof *kLaneVariables * sizeof(std::uint64_t),
               "each has a name");

@@ -59,6 +59,7 @@ Words words(Reason reason) noexcept {
     case Reason::kReceiverTurn: return {"about as much to copy, and the receiver has copied less so far", loads};
     case Reason::kSenderTurn: return {"about as much to copy, and the sender has copied less so far", loads};
     case Reason::kFitsLane: return {"fits one packet of the lane", eager_limit};
+    case Reason::kReadFromSender: return {"the sender waits, and one copy by the kernel is faster than two"};
     case Reason::kBelowLaneMax: return {"two copies through the lane are faster than one by the kernel", lane_max};
     case Reason::kOneWay: return {"blocking sends in a row, with no message back"};
     }

@@ -48,8 +48,9 @@ enum class Reason : std::uint8_t {
     kBelowLaneMax,
     kSlowLink,
     kFastLink,
+    kReadFromSender,
 };
-constexpr std::size_t kReasons = 33;
+constexpr std::size_t kReasons = 34;
 
 COOP_EXPORT const char* text(Reason reason) noexcept;  // "the receiver reads the send buffer"
 

@@ -79,7 +79,7 @@ struct Situation {
 
 // Whether the message is long enough for two copiers, which need one more packet. On a crowded node only longer
 // messages are.
-constexpr std::size_t kCrowdedFactor = 4;
+constexpr std::size_t kCrowdedFactor = 2;
 constexpr bool long_enough_for_two(const Situation& s) noexcept {
     return s.bytes >= (s.crowded ? kCrowdedFactor * s.coop_min : s.coop_min);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A message that stays in its sender's memory: the sender waits in its call while the receiver lets the kernel copy it
+// (node/remote_copy.h). The record is that of a message in parts (node/lane_parts.h), of which no part is written; the
+// offer lies where the payload begins. The reader tells by a word beside the ring (LaneArea::answer()) what has become
+// of the offer. If the kernel refuses the copy, the writer writes the payload in parts, over the offer.
+//
+// Threading: one writer and one reader; the reader copies the offer before it answers. Errors: an address that the
+// reader cannot access makes the kernel refuse the copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace coop::node {
+
+struct LaneOffer {
+    std::uint64_t address = 0;  // of the payload in the writer's process
+    std::uint64_t number = 0;   // counted by the writer, from 1 on
+
+    void write(std::byte* payload) const noexcept { std::memcpy(payload, this, sizeof *this); }
+    static LaneOffer read(const std::byte* payload) noexcept {
+        LaneOffer offer;
+        std::memcpy(&offer, payload, sizeof offer);
+        return offer;
+    }
+
+    std::uint64_t answer(bool is_copied) const noexcept { return number << 1 | (is_copied ? 1 : 0); }
+    // Nothing: the word does not answer this offer yet.
+    std::optional<bool> is_copied(std::uint64_t word) const noexcept {
+        return word >> 1 == number ? std::optional((word & 1) != 0) : std::nullopt;
+    }
+};
+
+}  // namespace coop::node
