@@ -200,6 +200,7 @@ extern "C" int mca_pml_coop_progress() {
         events += copy_a_chunk();
         leave_progress();
     }
+    if (events == 0 && module.threads) let_other_threads_run();
     return events;
 }
 
