@@ -166,16 +166,36 @@ CASE(a_sender_does_not_wait_again_for_a_receiver_that_answers_late) {
         if (env.rank == 0) {
             m.fill();
             CHECK_MPI(MPI_Send(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, i, env.comm));
-            if (i > 0) std::ofstream(name.data()).put('x');
+            if (i == 0) CHECK_EQ(unlink(name.data()), 0);
+            else std::ofstream(name.data()).put('x');
             CHECK_MPI(MPI_Recv(&answer, 1, MPI_CHAR, 1, i, env.comm, MPI_STATUS_IGNORE));
         } else {
-            // The first one waits for us.
-            if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            if (i == 0) {
+                // The sender of the first one waits for us, so it finds the file.
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                std::ofstream(name.data()).put('x');
+            }
             while (i > 0 && unlink(name.data()) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             CHECK_MPI(MPI_Recv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, i, env.comm, MPI_STATUS_IGNORE));
             m.check();
             CHECK_MPI(MPI_Send(&answer, 1, MPI_CHAR, 0, i, env.comm));
         }
+    }
+}
+
+// The kernel may refuse both of two offers that cross: each process then waits for the other one's payload.
+CASE(both_send_at_once_and_wait) {
+    if (!told("refused") || env.rank > 1) return;
+    const int peer = 1 - env.rank;
+    for (int i = 0; i < 3000; ++i) {
+        Message out(2048 + static_cast<std::size_t>(i % 7) * 4000, key_of(env.rank, peer, i)),
+            in(out.bytes(), key_of(peer, env.rank, i));
+        MPI_Request request;
+        out.fill();
+        MPI_Irecv(in.data.data(), as_int(in.bytes()), MPI_BYTE, peer, 6, env.comm, &request);
+        CHECK_MPI(MPI_Send(out.data.data(), as_int(out.bytes()), MPI_BYTE, peer, 6, env.comm));
+        CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        in.check();
     }
 }
 

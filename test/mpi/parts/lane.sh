@@ -96,7 +96,8 @@ part_lane_offers() {
     check lane.cases_of_offers lane_job 2 "$bin/lane"
     check lane.an_offer_is_read_and_reported offers_are_reported 2 --mca pml_coop_lane_read_min 2048
     [ -n "$san" ] || check lane.an_offer_is_not_made_where_copies_are_denied no_offers_are_reported 2 "$bin/deny_copies" all
-    check lane.an_offer_is_not_made_among_more_ranks_than_cores no_offers_are_reported 4 --mca mpi_yield_when_idle 1
+    check lane.an_offer_is_not_made_among_more_ranks_than_cores no_offers_are_reported 4 --mca mpi_yield_when_idle 1 \
+        taskset -c "$(first_cpu)"
     for fault in offer:1 offer:3; do check "lane.cases_of_offers_that_the_kernel_refuses.$fault" lane_job 2 --mca pml_coop_fault "$fault" "$bin/lane" refused; done
     check lane.cases_of_offers_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring
     check lane.a_sender_does_not_wait_again_for_a_receiver_that_answers_late lane_job 2 "$bin/lane" offers --only a_sender_does_not_wait_again_for_a_receiver_that_answers_late

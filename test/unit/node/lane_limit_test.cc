@@ -95,18 +95,10 @@ TEST(LaneLimit, of_a_message_alone_counts_two_copies) {
     EXPECT_EQ(alone_limit({}, 1, kBounds), kBounds.longest);
 }
 
-TEST(LaneLimit, grows_if_the_receiver_reads) {
-    const KernelCopy kernel{600, 0.05};
-    const LaneRange offers = offer_range(kernel, 0.1, kBounds);
-    EXPECT_EQ(lane_limit(kernel, 0.1, kNever, kBounds), 15 * kKiB);
-    EXPECT_EQ(lane_limit(kernel, 0.1, kNever, kBounds, offers), kBounds.packet);
-    // Both sides copy one half: 1000 ns / (0.05 ns / 2) = 40000 bytes.
-    EXPECT_EQ(lane_limit(kernel, 0.1, 32 * kKiB, kBounds, offers), 39 * kKiB);
-}
-
 TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {
-    const auto range = [](const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds = kBounds) {
-        const LaneRange found = offer_range(kernel, byte_ns, bounds);
+    const auto range = [](const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds = kBounds,
+                          std::size_t shared_from = kNever) {
+        const LaneRange found = offer_range(kernel, byte_ns, shared_from, bounds);
         return std::pair(found.from, found.to);
     };
     const std::pair none(SIZE_MAX, std::size_t{0});
@@ -118,6 +110,8 @@ TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {
     EXPECT_EQ(range({1000, 0.1}, 0.1), none);
     // A byte costs the kernel more, so the lane is quicker again from 8192 + (0.05 * 8192 - 300) / 0.05 bytes on.
     EXPECT_EQ(range({300, 0.15}, 0.1), std::pair(6 * kKiB, 10 * kKiB));
+    // Both sides copy one half: 1000 ns / (0.05 ns / 2) = 40000 bytes.
+    EXPECT_EQ(range({600, 0.05}, 0.1, kBounds, 32 * kKiB), std::pair(4 * kKiB, 39 * kKiB));
     EXPECT_EQ(range({}, 100), none);
 }
 
@@ -132,6 +126,29 @@ TEST(LaneOffers, are_answered_one_by_one) {
     first.write(payload + 1);
     EXPECT_EQ(LaneOffer::read(payload + 1).address, first.address);
     EXPECT_EQ(LaneOffer::read(payload + 1).number, first.number);
+}
+
+TEST(OfferBackoff, leaves_out_twice_as_many_after_each_late_answer_and_half_as_many_after_one_in_time) {
+    OfferBackoff backoff;
+    const auto left_out = [&backoff] {
+        std::uint64_t count = 0;
+        while (backoff.leaves_out()) ++count;
+        return count;
+    };
+    EXPECT_EQ(left_out(), 0u);
+    for (const std::uint64_t expected : {64u, 128u, 256u, 512u}) {
+        backoff.answered(false);
+        EXPECT_EQ(left_out(), expected);
+    }
+    backoff.answered(true);
+    EXPECT_EQ(left_out(), 0u);
+    backoff.answered(false);
+    EXPECT_EQ(left_out(), 512u);
+    for (int i = 0; i < 100; ++i) backoff.answered(true);
+    backoff.answered(false);
+    EXPECT_EQ(left_out(), OfferBackoff::kFirst);
+    for (int i = 0; i < 100; ++i) backoff.answered(false);
+    EXPECT_TRUE(backoff.leaves_out());
 }
 
 TEST(LanePace, leaves_out_the_first_lap_and_takes_the_median) {

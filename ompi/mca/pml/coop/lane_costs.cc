@@ -44,10 +44,11 @@ std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
 void LaneLimit::settle() noexcept {
     const node::KernelCopy& kernel = kernel_copy_costs();
-    const node::LaneRange offers = may_offer_ ? node::offer_range(kernel, pace_.byte_ns(), bounds_) : node::LaneRange{};
+    const node::LaneRange offers = may_offer_ ? node::offer_range(kernel, pace_.byte_ns(), shared_from(), bounds_)
+                                              : node::LaneRange{};
     offers_to_.store(offers.to, std::memory_order_relaxed);
     offers_from_.store(offers.from, std::memory_order_relaxed);
-    waited_.store(node::lane_limit(kernel, pace_.byte_ns(), shared_from(), bounds_, offers), std::memory_order_relaxed);
+    waited_.store(node::lane_limit(kernel, pace_.byte_ns(), shared_from(), bounds_), std::memory_order_relaxed);
     unwaited_.store(node::lane_limit(kernel, pace_.byte_ns(), SIZE_MAX, bounds_), std::memory_order_relaxed);
     alone_.store(node::alone_limit(kernel, pace_.byte_ns(), bounds_), std::memory_order_relaxed);
     node::LaneFindings& found = lane_findings();
@@ -68,9 +69,10 @@ std::string lane_limit_words() {
     const std::string name = "pml_coop_lane_max " + std::to_string(given);
     if (given >= 0) return name;
     if (found.limit == 0) return {};
-    const std::string offers = found.offers_to == 0 ? ""
-                                                    : ", of which the receiver reads those from " +
-                                                          std::to_string(found.offers_from) + " bytes on";
+    const std::string offers = found.offers_to == 0
+                                   ? ""
+                                   : ", where the receiver reads those of " + std::to_string(found.offers_from) +
+                                         " to " + std::to_string(found.offers_to);
     return name + ": up to " + std::to_string(found.limit) + " bytes if the sender waits" + offers + ", else " +
            std::to_string(found.unwaited_limit) + " and " + std::to_string(found.alone_limit) +
            " for the first one after a message of the peer (" + measured_words(found) + ")";

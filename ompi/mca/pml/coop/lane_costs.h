@@ -27,7 +27,7 @@ std::string lane_limit_words();
 // The limit for one neighbour. Before enough messages were timed it is what the ring carries.
 class LaneLimit {
 public:
-    // `may_offer`: the receiver may read messages of a sender that waits.
+    // `may_offer`: look for the messages that the receiver should read.
     LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, bool may_offer) noexcept
         : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest),
           alone_(bounds.longest), may_offer_(may_offer) {}

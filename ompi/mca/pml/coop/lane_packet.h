@@ -66,7 +66,7 @@ bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t co
         std::memcpy(body, &header, sizeof header);
         const char* const from = contiguous_base(datatype->super, count, buf);
         const auto copy = [&] { std::memcpy(body + sizeof header, from, bytes); };
-        if (from && bytes >= node::LanePace::kShortest) lane.copy_long(bytes, copy);
+        if (from && bytes >= lane.timed_from()) lane.copy_long(bytes, copy);
         else if (from) copy();
         else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
         return sizeof header + bytes;
@@ -90,14 +90,6 @@ bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datat
                    MakeHeader&& make_header, std::size_t bytes) noexcept {
     const char* const from = contiguous_base(datatype->super, count, buf);
     return from && lane.put_in_parts(damaged_if_told(make_header), from, bytes);
-}
-
-// The same without a copy by this process: the receiver reads the message from the buffer.
-template <class MakeHeader>
-bool send_offered(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
-                  MakeHeader&& make_header, std::size_t bytes) noexcept {
-    const char* const from = contiguous_base(datatype->super, count, buf);
-    return from && lane.put_offered(damaged_if_told(make_header), from, bytes);
 }
 
 // Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their

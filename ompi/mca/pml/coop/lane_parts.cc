@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "diagnose.h"
+#include "node_lane.h"
 
 #include "coop/base/relax.h"
 #include "coop/node/lane_offer.h"
@@ -48,11 +49,12 @@ bool ArrivingParts::read_into(void* to) noexcept {
 }
 
 std::uint32_t ArrivingParts::more_than(std::uint32_t done) noexcept {
-    constexpr unsigned kPatience = 4096;  // looks; a part takes less than a microsecond
+    constexpr unsigned kPatience = 4096, kOften = 64;  // looks; a part takes less than a microsecond
     for (unsigned looks = 1;; ++looks) {
         const std::uint32_t written = parts_.written(done, bytes_);
         if (written > done) return written;
         relax();
+        if (looks % kOften == 0) serve_own_offer();
         if (looks % kPatience == 0) look_after(pid_);
     }
 }

@@ -91,11 +91,12 @@ struct Module {
     rndv::SlotPool slots;      // of our board
     rndv::BouncePool bounces;  // of our bounce buffers
 
-    std::uint32_t my_rank = 0;          // in the job; sent in every control header
-    bool crowded = false;               // is_crowded() (node.h)
-    std::atomic<bool> idle{false};      // the application only waits
-    std::atomic<int> quick_returns{0};  // to the progress engine; see notice_idleness()
-    bool threads = false;               // several threads may be inside MPI
+    std::uint32_t my_rank = 0;             // in the job; sent in every control header
+    bool crowded = false;                  // is_crowded() (node.h)
+    std::atomic<bool> idle{false};         // the application only waits
+    std::atomic<bool> has_offered{false};  // a message in the lane, since the last message from anybody
+    std::atomic<int> quick_returns{0};     // to the progress engine; see notice_idleness()
+    bool threads = false;                  // several threads may be inside MPI
     bool enabled = false;
 };
 

@@ -38,7 +38,7 @@ struct BoardCard {
 struct Neighbour {
     BoardCard card{};
     int copy_error = 0;                        // errno of the test copy; 0: it worked, or copies need no test
-    bool copies_by_cma = false;                // and the test has shown that each can read the other's memory
+    bool copies_by_cma = false;                // we can read its memory by CMA, and it has read memory of its own so
     std::atomic<NodeMemory*> memory{nullptr};  // null: not mapped here; look_again() maps it
     std::atomic<bool> sees_us{
         false};                  // it has told us that it has mapped our memory, so it can read our bounce buffers

@@ -48,7 +48,8 @@ Receiving& receiving() noexcept {
     static auto& it = *new Receiving;
     return it;
 }
-Receiving* own = nullptr;  // null: we have no memory in which we receive
+Receiving* own = nullptr;     // null: we have no memory in which we receive
+LaneOut* offering = nullptr;  // on which this process waits for the answer to an offer
 
 // Makes the system provide the pages. Without that, a write to them could end the process by a signal. Older kernels do
 // not know the call. Returns an errno.
@@ -179,8 +180,10 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       one_piece_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                                static_cast<std::size_t>(module.config.eager_limit)})),
+      timed_from_(may_offer_ ? node::LanePace::kShortest : one_piece_max_ + 1),
       whole_max_(module.crowded && earns_ ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
-      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)}, may_offer_),
+      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)},
+             may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
 void LaneOut::earn(std::size_t bytes) noexcept {
@@ -247,35 +250,47 @@ void LaneOut::write_in_parts(std::uint32_t at, const wire::MatchWords& header, c
     });
 }
 
-bool LaneOut::is_to_be_offered(std::size_t bytes) noexcept {
-    if (!may_offer_ || is_offering_) return false;
-    const std::int64_t given = module.config.lane_read_min;
-    if (given >= 0 ? bytes < static_cast<std::size_t>(given) || bytes > longest_ : !limit_.offers().has(bytes))
-        return false;
-    if (offers_to_leave_out_ == 0) return true;
-    --offers_to_leave_out_;
-    return false;
+bool LaneOut::may_be_offered(std::size_t bytes) const noexcept {
+    const std::int64_t given = module.config.lane_read_min, most = module.config.lane_max;
+    if (!may_offer_ || bytes > std::min(longest_, long_enough_for())) return false;
+    if (most >= 0 && bytes > std::max(one_piece_max_, static_cast<std::size_t>(most))) return false;
+    return given >= 0 ? bytes >= static_cast<std::size_t>(given) : limit_.offers().has(bytes);
 }
 
-void LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept {
-    const node::LaneOffer offer{reinterpret_cast<std::uintptr_t>(from), ++offers_};
-    begin_parts(at, header);
-    offer.write(area_.ring(ring_) + at + parts_bytes(0));
-    publish(kOffered, parts_bytes(bytes));
+bool LaneOut::begins_offer() noexcept {
+    // A sender that is called while a packet is handled could not handle the packets of others while it waits.
+    if (offering || (own && own->polling.load(std::memory_order_relaxed))) return false;
+    return !backoff_.leaves_out();
+}
 
-    std::optional<bool> is_copied;
+bool LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept {
+    outstanding_ = {{reinterpret_cast<std::uintptr_t>(from), ++offers_}, at, static_cast<std::uint32_t>(bytes), {}};
+    begin_parts(at, header);
+    outstanding_.offer.write(area_.ring(ring_) + at + parts_bytes(0));
+    publish(kOffered, parts_bytes(bytes));
     unsigned looks = 0;
-    is_offering_ = true;
+    offering = this;
     wait_on_lane([&] {
         ++looks;
-        is_copied = offer.is_copied(area_.answer(ring_).load(std::memory_order_acquire));
-        return is_copied.has_value();
+        return look_for_answer();
     });
-    is_offering_ = false;
-    if (looks > kPatience) offers_to_leave_out_ = kLeftOut;
-    if (*is_copied) return;
-    offers_to_leave_out_ = SIZE_MAX;
-    write_parts(at, from, static_cast<std::uint32_t>(bytes), [] {});
+    offering = nullptr;
+    const bool is_copied = *outstanding_.is_copied;
+    backoff_.answered(is_copied && looks <= kPatience);
+    return is_copied;
+}
+
+bool LaneOut::look_for_answer() noexcept {
+    if (outstanding_.is_copied) return true;
+    outstanding_.is_copied = outstanding_.offer.is_copied(area_.answer(ring_).load(std::memory_order_acquire));
+    if (outstanding_.is_copied == false)
+        write_parts(outstanding_.at, reinterpret_cast<const char*>(outstanding_.offer.address), outstanding_.bytes,
+                    [] {});
+    return outstanding_.is_copied.has_value();
+}
+
+void serve_own_offer() noexcept {
+    if (offering) offering->look_for_answer();
 }
 
 LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }

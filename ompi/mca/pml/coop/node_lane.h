@@ -14,12 +14,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "lane_costs.h"
 #include "module.h"
 
 #include "coop/base/spin_lock.h"
 #include "coop/node/lane_area.h"
+#include "coop/node/lane_offer.h"
 #include "coop/node/segment.h"
 
 namespace coop::pml {
@@ -57,7 +59,7 @@ public:
     // Whether a message above whole_max() would use the lane if only the part of the ring that is used were longer. earn()
     // makes it longer when there were enough of them.
     bool may_earn(std::size_t bytes, bool waits) const noexcept {
-        return bytes > long_enough_for() && bytes <= found_max(waits);
+        return bytes > long_enough_for() && bytes <= std::max(found_max(waits), waits ? limit_.offers().to : 0);
     }
     void earn(std::size_t bytes) noexcept;
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
@@ -71,12 +73,15 @@ public:
         return std::min(found_max(waits), long_enough_for());
     }
 
-    // The same for the first one since the peer's last message, if the sender does not wait.
-    std::size_t alone_max(bool kernel_may_copy) const noexcept {
-        const bool is_found = module.config.lane_max < 0 && kernel_may_copy && !module.crowded;
+    // The same for the first one since the peer's last message, if the sender does not wait. `receiver_may_read`: if not, it
+    // needs fragments after a handshake.
+    std::size_t alone_max(bool receiver_may_read) const noexcept {
+        const bool is_found = module.config.lane_max < 0 && earns_ && receiver_may_read && !module.crowded;
         return is_found ? std::max(whole_max_, limit_.alone()) : SIZE_MAX;
     }
 
+    // The shortest message whose copy is timed.
+    std::size_t timed_from() const noexcept { return timed_from_; }
     // Makes a copy of a long message into the ring; under the lock, from put().
     template <class Copy>
     void copy_long(std::size_t bytes, Copy&& copy) noexcept {
@@ -106,17 +111,21 @@ public:
         return at.has_value();
     }
 
-    // Whether to offer a message whose sender waits, so that the receiver reads it (coop/node/lane_offer.h). Counts the
-    // messages that are left out because the receiver has answered late.
-    bool is_to_be_offered(std::size_t bytes) noexcept;
-    // Offers an eager message and returns when the receiver has all of it. Returns false if the ring is full. Only if
-    // is_to_be_offered(). make_header() is called only if there is room.
+    // Whether the receiver should read a message of this length if its sender waits (coop/node/lane_offer.h).
+    bool may_be_offered(std::size_t bytes) const noexcept;
+    // Whether to offer it now. Counts the messages that are left out because the receiver has answered late.
+    bool begins_offer() noexcept;
+    // Offers an eager message and returns when the receiver has all of it, or all is in the ring because the kernel has
+    // refused the copy. Only if begins_offer(). make_header() is called only if there is room.
+    enum class Offered : std::uint8_t { kNoRoom, kRead, kWritten };
     template <class MakeHeader>
-    bool put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
+    Offered put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
         const auto at = reserve(parts_bytes(bytes));
-        if (at) offer(*at, make_header(), from, bytes);
-        return at.has_value();
+        if (!at) return Offered::kNoRoom;
+        return offer(*at, make_header(), from, bytes) ? Offered::kRead : Offered::kWritten;
     }
+    // Writes the payload of the outstanding offer if the receiver has refused it. Returns whether it has answered.
+    bool look_for_answer() noexcept;
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
 
@@ -127,10 +136,13 @@ private:
     static constexpr std::size_t kWorth = 2, kWorthOfMany = 16;
     static constexpr std::size_t kFirstOfMany = 4096;  // up to here a message makes the ring longer at once even there
 
-    // A receiver that copies at once answers within so many looks, each of which takes 20 ns or more. One that computes makes
-    // the sender wait, so the next messages go through the ring, whether it looks or not.
-    static constexpr unsigned kPatience = 512;
-    static constexpr std::size_t kLeftOut = 64;
+    // A receiver that copies at once answers within so many looks, each of which takes 20 ns or more.
+    static constexpr unsigned kPatience = 256;
+    struct Outstanding {
+        node::LaneOffer offer;
+        std::uint32_t at = 0, bytes = 0;  // the record, and its payload
+        std::optional<bool> is_copied;    // by the receiver; nothing: no answer yet
+    };
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
 
@@ -157,7 +169,7 @@ private:
     template <class Shown>
     void write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept;
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
-    void offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
+    bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
     bool use_more() noexcept;
 
@@ -176,10 +188,10 @@ private:
     node::LaneArea area_;
     std::uint32_t ring_;
     bool is_guest_, earns_, may_offer_;
-    bool is_offering_ = false;  // an offer is not answered yet; a callback may send meanwhile
     std::uint64_t offers_ = 0;
-    std::size_t offers_to_leave_out_ = 0;
-    std::size_t longest_, one_piece_max_, whole_max_;
+    Outstanding outstanding_;
+    node::OfferBackoff backoff_;
+    std::size_t longest_, one_piece_max_, timed_from_, whole_max_;
     std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
@@ -202,6 +214,10 @@ bool lane_is_open() noexcept;  // we have memory in which we receive
 
 // Handles the packets that have arrived. Returns their number.
 int poll_lane() noexcept;
+
+// A process that waits for the payload of a message it has refused to read is perhaps refused itself: both would wait for ever.
+// Writes the payload then, without waiting.
+void serve_own_offer() noexcept;
 
 // A message that came through the lane waits for its receive (bytes > 0), or does no longer (bytes < 0).
 void keep_from_lane(std::int64_t bytes) noexcept;

@@ -54,6 +54,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     match::Posted* posted;
     Due due;
     peer.run.store(0, std::memory_order_relaxed);
+    module.has_offered.store(false, std::memory_order_relaxed);
     {
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {

@@ -196,7 +196,7 @@ constexpr ParamRow kParams[] = {
          "the sender waits for it (MPI_Send): one copy by the kernel instead of two through the lane, without a "
          "handshake. Messages below 2 KiB are never copied so. -1: the messages for which that is quicker, from what "
          "was measured for lane_max. Only between "
-         "processes that copy by CMA, do not outnumber the CPUs, and have no threads that call MPI.",
+         "processes that copy by CMA, do not outnumber the CPUs, and have no threads that call MPI. 1g: no message.",
      .level = 5},
     {.name = "lane_memory",
      .type = ParamType::kSize,

@@ -44,13 +44,39 @@ inline bool goes_at_once(const LaneOut& lane, Peer& peer, std::size_t bytes, boo
     const rndv::Wish wish = wish_for(comm);
     if ((wish != rndv::Wish::kHybrid && wish != rndv::Wish::kSend) || bytes > longest_for(lane, peer, waits, wish))
         return false;
-    return waits || peer.goes_one_way() || bytes <= lane.alone_max(kernel_may_copy(peer, wish));
+    return true;
 }
 
-// Whether the receiver may read the message. It should not if messages go only one way: the sender need not wait for it.
-[[gnu::noinline]] bool is_for_reading(const LaneOut& lane, Peer& peer, std::size_t bytes,
+// Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
+// other message that it could copy out of the ring while we copy this one in.
+[[gnu::noinline]] bool is_better_read(const LaneOut& lane, Peer& peer, std::size_t bytes,
+                                      const ompi_datatype_t& datatype, std::size_t count,
                                       ompi_communicator_t* comm) noexcept {
-    return wish_for(comm) == rndv::Wish::kHybrid && goes_at_once(lane, peer, bytes, true, comm) && !peer.goes_one_way();
+    const bool receiver_may_read = kernel_may_copy(peer, wish_for(comm)) && is_contiguous(datatype.super, count) &&
+                                   !rndv::sender_waits(call_for(comm, rndv::SendCall::kIsend));
+    return bytes > lane.alone_max(receiver_may_read) && !peer.goes_one_way();
+}
+
+// Offers a message whose sender waits, so that the receiver reads it. Not if nothing has arrived since the last offer: a
+// series of messages, to one process or to several, is quicker through the rings. Returns false if the message is not sent.
+template <class MakeHeader>
+[[gnu::noinline]] bool send_offered(LaneOut& lane, Peer& peer, const void* buf, std::size_t count,
+                                    ompi_datatype_t* datatype, MakeHeader& make_header, std::size_t bytes,
+                                    ompi_communicator_t* comm) noexcept {
+    const rndv::Wish wish = wish_for(comm);
+    if (wish != rndv::Wish::kHybrid || !kernel_may_copy(peer, wish) ||
+        module.has_offered.load(std::memory_order_relaxed) ||
+        !rndv::sender_waits(call_for(comm, rndv::SendCall::kSend)) || !lane.takes_long(bytes) || peer.has_line() ||
+        module.faults.hit(Fault::kSendi))
+        return false;
+    const char* const from = contiguous_base(datatype->super, count, buf);
+    if (!from || !lane.begins_offer()) return false;
+    module.has_offered.store(true, std::memory_order_relaxed);
+    const LaneOut::Offered end = lane.put_offered(damaged_if_told(make_header), from, bytes);
+    if (end == LaneOut::Offered::kNoRoom) return false;
+    const bool is_read = end == LaneOut::Offered::kRead;
+    peer.count(rndv::Row::kLane, is_read ? rndv::Reason::kReadFromSender : rndv::Reason::kFitsLane, bytes);
+    return true;
 }
 
 [[gnu::noinline]] void count_for_lane(LaneOut& lane, std::size_t bytes, ompi_communicator_t* comm) noexcept {
@@ -72,17 +98,15 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     const bool in_parts = waits && bytes > lane.one_piece_max();
-    const bool is_offered = waits && bytes >= node::kShortestOffer && lane.is_to_be_offered(bytes) &&
-                            is_for_reading(lane, peer, bytes, comm);
-    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
-    if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     const auto header = [&] {
         return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
     };
-    if (is_offered && send_offered(lane, buf, count, datatype, header, bytes)) {
-        peer.count(rndv::Row::kLane, rndv::Reason::kReadFromSender, bytes);
+    if (waits && bytes >= node::kShortestOffer && lane.may_be_offered(bytes) &&
+        send_offered(lane, peer, buf, count, datatype, header, bytes, comm))
         return true;
-    }
+    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
+    if (is_long && !waits && is_better_read(lane, peer, bytes, *datatype, count, comm)) return false;
+    if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))
         return false;

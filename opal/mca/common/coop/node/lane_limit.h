@@ -45,14 +45,14 @@ constexpr double lane_ns(double byte_ns, std::size_t bytes, const LaneBounds& bo
     return byte_ns * copied + kHandshakeNs + kFragmentNs * static_cast<double>(bytes) / kLanePart;
 }
 
-constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from) noexcept {
-    const double copied = static_cast<double>(bytes) / (bytes >= shared_from ? 2 : 1);
-    return kernel.call_ns + kHandshakeNs + kernel.byte_ns * copied;
-}
-
 // One packet, while the receiver has no other one to copy.
 constexpr double alone_ns(double byte_ns, std::size_t bytes) noexcept {
     return byte_ns * 2 * static_cast<double>(bytes);
+}
+
+constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from) noexcept {
+    const double copied = static_cast<double>(bytes) / (bytes >= shared_from ? 2 : 1);
+    return kernel.call_ns + kHandshakeNs + kernel.byte_ns * copied;
 }
 
 constexpr double read_ns(const KernelCopy& kernel, std::size_t bytes) noexcept {
@@ -66,14 +66,15 @@ struct LaneRange {
     constexpr bool has(std::size_t bytes) const noexcept { return bytes >= from && bytes <= to; }
 };
 
-// The messages that are quicker if the receiver reads them from the sender's memory than through the ring, in steps of
-// kLaneLimitStep. `byte_ns`: of the lane.
-constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds) noexcept {
+// The messages that are quickest if the receiver reads them from the sender's memory, in steps of kLaneLimitStep.
+// `byte_ns`: of the lane. `shared_from`: the shortest message that both sides would copy.
+constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, std::size_t shared_from,
+                                const LaneBounds& bounds) noexcept {
     LaneRange range;
     if (kernel.is_denied()) return range;
     for (std::size_t bytes = kShortestOffer; bytes <= std::min(bounds.packet, bounds.longest);
          bytes += kLaneLimitStep) {
-        if (read_ns(kernel, bytes) < lane_ns(byte_ns, bytes, bounds)) {
+        if (read_ns(kernel, bytes) < std::min(lane_ns(byte_ns, bytes, bounds), kernel_ns(kernel, bytes, shared_from))) {
             range.from = std::min(range.from, bytes);
             range.to = bytes;
         } else if (range.to > 0) {
@@ -99,12 +100,10 @@ constexpr std::size_t limit_of(const KernelCopy& kernel, std::size_t shared_from
 }
 
 // The limit of messages whose sender waits, and of those of a sender that does not, while the receiver is still busy with
-// earlier ones. `byte_ns`: of the lane. `offers`: the messages that the receiver reads.
+// earlier ones. `byte_ns`: of the lane.
 constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::size_t shared_from,
-                                 const LaneBounds& bounds, const LaneRange& offers = {}) noexcept {
-    return limit_of(kernel, shared_from, bounds, [&](std::size_t bytes) {
-        return offers.has(bytes) ? read_ns(kernel, bytes) : lane_ns(byte_ns, bytes, bounds);
-    });
+                                 const LaneBounds& bounds) noexcept {
+    return limit_of(kernel, shared_from, bounds, [&](std::size_t bytes) { return lane_ns(byte_ns, bytes, bounds); });
 }
 
 // The limit of a message of a sender that does not wait, while the receiver has no other one.

@@ -9,6 +9,7 @@
 // reader cannot access makes the kernel refuse the copy.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,6 +33,32 @@ struct LaneOffer {
     std::optional<bool> is_copied(std::uint64_t word) const noexcept {
         return word >> 1 == number ? std::optional((word & 1) != 0) : std::nullopt;
     }
+};
+
+// Which messages are not offered although they could be: after a late answer, because the receiver computed or the kernel
+// refused the copy, so many as kFirst, and twice as many after each further one, so that a sender does not wait again
+// and again. An answer in time halves that number.
+class OfferBackoff {
+public:
+    static constexpr std::uint64_t kFirst = 64, kMost = std::uint64_t{1} << 40;
+
+    // Counts a message that could be offered.
+    bool leaves_out() noexcept {
+        if (left_ == 0) return false;
+        --left_;
+        return true;
+    }
+    void answered(bool in_time) noexcept {
+        if (in_time) {
+            next_ = std::max(next_ / 2, kFirst);
+        } else {
+            left_ = next_;
+            next_ = std::min(2 * next_, kMost);
+        }
+    }
+
+private:
+    std::uint64_t left_ = 0, next_ = kFirst;
 };
 
 }  // namespace coop::node
