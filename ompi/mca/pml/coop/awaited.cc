@@ -26,21 +26,25 @@ bool comes_by_lane(ompi_request_t* request) noexcept {
     return r.posted.source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(r.posted.source));
 }
 
-void look_at_lane_for(ompi_request_t* request) noexcept {
-    if (!REQUEST_COMPLETE(request) && comes_by_lane(request))
-        wait_on_lane([request] { return REQUEST_COMPLETE(request); });
+// Returns false if the thread should sleep now.
+bool look_for(ompi_request_t* request) noexcept {
+    const auto done = [request] { return REQUEST_COMPLETE(request); };
+    if (done()) return true;
+    if (comes_by_lane(request)) wait_on_lane(done);
+    else if (module.threads) look_before_sleep(done);
+    return !module.threads || done();
 }
 
 int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
     note(*request, true);
-    look_at_lane_for(*request);
+    look_for(*request);
     return stock.req_wait(request, status);
 }
 
 // The stock function returns early if a request fails; the other requests are then no longer awaited.
 int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
     for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
-    for (std::size_t i = 0; i < count; ++i) look_at_lane_for(requests[i]);
+    for (std::size_t i = 0; i < count && look_for(requests[i]);) ++i;
     const int rc = stock.req_wait_all(count, requests, statuses);
     for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);
     return rc;

@@ -6,6 +6,11 @@
 // until one of them completes, is not awaited. If messages may come through the lane, these calls look at it more often
 // than at the transports.
 //
+// If several threads are inside MPI, a thread that waits in Open MPI 4.1 sleeps on a condition, and the thread that
+// completes its request wakes it. If the one that is woken takes the CPU of the other at that moment, it spins until the
+// other has run again (WAIT_SYNC_RELEASE waits for the end of the signal), which takes a time slice of milliseconds. So
+// a thread looks for its messages itself for a while before it sleeps.
+//
 // MPI_Wait and MPI_Waitall are functions of Open MPI itself, called through a table; watch_waits() replaces the entries
 // by functions that mark the receives.
 //
@@ -18,6 +23,18 @@ namespace coop::pml {
 
 void watch_waits() noexcept;          // before the first message, and before start_async()
 void stop_watching_waits() noexcept;  // after stop_async(); no effect without watch_waits()
+
+// Returns when done(), or after a while.
+template <class Done>
+void look_before_sleep(Done&& done) noexcept {
+    constexpr int kLooks = 2000;  // each of some 0.1 us; the progress function yields the CPU now and then
+    for (int looks = 0; looks < kLooks && !done(); ++looks) opal_progress();
+}
+
+inline void wait_among_threads(ompi_request_t* request) noexcept {
+    if (module.threads) look_before_sleep([request] { return REQUEST_COMPLETE(request); });
+    ompi_request_wait_completion(request);
+}
 
 inline bool is_awaited(const RecvRequest& r) noexcept {
     return waits(r.call) || r.awaited.load(std::memory_order_relaxed);

@@ -2,6 +2,8 @@
 //
 // MPI_Recv and related calls, and MPI_Cancel of receives.
 #include "recv_request.h"
+
+#include "awaited.h"
 #include "coop/base/tsan.h"
 #include "lane_packet.h"
 #include "ompi/mca/shim/complete.h"
@@ -44,7 +46,7 @@ int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
     const int source = r.posted.source;
     if (source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(source)))
         wait_on_lane([&r] { return REQUEST_COMPLETE(r.mpi()); });
-    else ompi_request_wait_completion(r.mpi());
+    else wait_among_threads(r.mpi());
     tsan_acquire(r.mpi());
     if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
     const int rc = r.mpi()->req_status.MPI_ERROR;

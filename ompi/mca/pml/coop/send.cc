@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "awaited.h"
 #include "bounce.h"
 #include "diagnose.h"
 #include "hints.h"
@@ -197,7 +198,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 
 void wait(SendRequest& r) noexcept {
     if (waits_on_lane(*r.peer)) wait_on_lane([&r] { return REQUEST_COMPLETE(r.mpi()); });
-    else ompi_request_wait_completion(r.mpi());
+    else wait_among_threads(r.mpi());
     tsan_acquire(r.mpi());
 }
 
