@@ -128,27 +128,50 @@ TEST(LaneOffers, are_answered_one_by_one) {
     EXPECT_EQ(LaneOffer::read(payload + 1).number, first.number);
 }
 
+std::uint64_t left_out(OfferBackoff& backoff) {
+    std::uint64_t count = 0;
+    while (backoff.leaves_out()) ++count;
+    return count;
+}
+
 TEST(OfferBackoff, leaves_out_twice_as_many_after_each_late_answer_and_fewer_after_some_in_time) {
     OfferBackoff backoff;
-    const auto left_out = [&backoff] {
-        std::uint64_t count = 0;
-        while (backoff.leaves_out()) ++count;
-        return count;
-    };
-    EXPECT_EQ(left_out(), 0u);
+    EXPECT_EQ(left_out(backoff), 0u);
     for (const std::uint64_t expected : {4u, 8u, 16u, 32u}) {
-        backoff.answered(false);
-        EXPECT_EQ(left_out(), expected);
+        backoff.answered_late(1000);
+        EXPECT_EQ(left_out(backoff), expected);
     }
-    backoff.answered(true);
-    EXPECT_EQ(left_out(), 0u);
-    backoff.answered(false);
-    EXPECT_EQ(left_out(), 56u);
-    for (int i = 0; i < 100; ++i) backoff.answered(true);
-    backoff.answered(false);
-    EXPECT_EQ(left_out(), OfferBackoff::kFirst);
-    for (int i = 0; i < 100; ++i) backoff.answered(false);
+    backoff.answered_in_time();
+    EXPECT_EQ(left_out(backoff), 0u);
+    backoff.answered_late(1000);
+    EXPECT_EQ(left_out(backoff), 56u);
+    for (int i = 0; i < 100; ++i) backoff.answered_in_time();
+    backoff.answered_late(1000);
+    EXPECT_EQ(left_out(backoff), OfferBackoff::kFirst);
+    for (int i = 0; i < 100; ++i) backoff.answered_late(1000);
     EXPECT_TRUE(backoff.leaves_out());
+}
+
+TEST(OfferBackoff, leaves_out_more_after_a_longer_wait) {
+    OfferBackoff backoff;
+    backoff.answered_late(1000 * OfferBackoff::kShare);
+    EXPECT_EQ(left_out(backoff), 1000u);
+    backoff.answered_late(1);
+    EXPECT_EQ(left_out(backoff), 8u);
+}
+
+TEST(OfferBackoff, ends_if_one_answer_in_four_is_late_and_not_if_one_in_six_is) {
+    for (const int in_time : {3, 5}) {
+        OfferBackoff backoff;
+        std::uint64_t last = 0;
+        for (int round = 0; round < 25; ++round) {
+            for (int i = 0; i < in_time; ++i) backoff.answered_in_time();
+            backoff.answered_late(1);
+            last = left_out(backoff);
+        }
+        if (in_time == 3) EXPECT_GT(last, 100u);
+        else EXPECT_LE(last, 8u);
+    }
 }
 
 TEST(LanePace, leaves_out_the_first_lap_and_takes_the_median) {

@@ -69,13 +69,14 @@ std::string lane_limit_words() {
     const std::string name = "pml_coop_lane_max " + std::to_string(given);
     if (given >= 0) return name;
     if (found.limit == 0) return {};
-    const std::string offers = found.offers_to == 0
-                                   ? ""
-                                   : ", where the receiver reads those of " + std::to_string(found.offers_from) +
-                                         " to " + std::to_string(found.offers_to);
-    return name + ": up to " + std::to_string(found.limit) + " bytes if the sender waits" + offers + ", else " +
-           std::to_string(found.unwaited_limit) + " and " + std::to_string(found.alone_limit) +
-           " for the first one after a message of the peer (" + measured_words(found) + ")";
+    const auto bytes = [](const std::atomic<std::uint64_t>& value) { return std::to_string(value) + " bytes"; };
+    std::string words = name + ": of a sender that waits up to " + bytes(found.limit);
+    if (found.offers_to > 0)
+        words += ", and those of " + std::to_string(found.offers_from) + " to " + bytes(found.offers_to) +
+                 " are read by the receiver";
+    return words + "; of one that does not, up to " + bytes(found.unwaited_limit) +
+           ", the first one after a message of the peer up to " + bytes(found.alone_limit) + " (" +
+           measured_words(found) + ")";
 }
 
 }  // namespace coop::pml

@@ -180,7 +180,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       longest_(node::longest_lane_record(shape.ring_bytes) - kHeaderRoom),
       one_piece_max_(std::min({longest_, static_cast<std::size_t>(module.config.lane_small_max),
                                static_cast<std::size_t>(module.config.eager_limit)})),
-      timed_from_(may_offer_ ? node::LanePace::kShortest : one_piece_max_ + 1),
+      timed_from_(may_offer_ ? std::min(node::LanePace::kShortest, one_piece_max_ + 1) : one_piece_max_ + 1),
       whole_max_(module.crowded && earns_ ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
       limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)},
              may_offer_ && module.config.lane_read_min < 0),
@@ -253,6 +253,7 @@ void LaneOut::write_in_parts(std::uint32_t at, const wire::MatchWords& header, c
 bool LaneOut::may_be_offered(std::size_t bytes) const noexcept {
     const std::int64_t given = module.config.lane_read_min, most = module.config.lane_max;
     if (!may_offer_ || bytes > std::min(longest_, long_enough_for())) return false;
+    if (most < 0 && bytes > limit_.longest()) return false;
     if (most >= 0 && bytes > std::max(one_piece_max_, static_cast<std::size_t>(most))) return false;
     return given >= 0 ? bytes >= static_cast<std::size_t>(given) : limit_.offers().has(bytes);
 }
@@ -276,7 +277,8 @@ bool LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char
     });
     offering = nullptr;
     const bool is_copied = *outstanding_.is_copied;
-    backoff_.answered(is_copied && looks <= kPatience);
+    if (is_copied && looks <= kPatience + bytes / kBytesOfLook) backoff_.answered_in_time();
+    else backoff_.answered_late(looks);
     return is_copied;
 }
 
@@ -383,6 +385,8 @@ void report_lane_missed(int error) noexcept {
 }
 
 int poll_lane() noexcept {
+    if (offering) [[unlikely]]
+        serve_own_offer();  // also if this is a callback that waits for something else
     if (!own) return 0;
     Receiving& it = *own;
     const Polling turn;

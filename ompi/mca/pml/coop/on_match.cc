@@ -54,7 +54,8 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     match::Posted* posted;
     Due due;
     peer.run.store(0, std::memory_order_relaxed);
-    module.has_offered.store(false, std::memory_order_relaxed);
+    if (peer.streams.load(std::memory_order_relaxed)) peer.streams.store(false, std::memory_order_relaxed);
+    if (module.has_offered.load(std::memory_order_relaxed)) module.has_offered.store(false, std::memory_order_relaxed);
     {
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {

@@ -180,7 +180,8 @@ constexpr ParamRow kParams[] = {
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
          "more than half of a ring (lane_memory) or 128 KiB, and none on a crowded node. Each process computes that "
-         "length from what its first long messages to a process take into the lane, and from the measured cost of "
+         "length from what its first messages of 4 KiB or more to a process take into the lane, and from the measured "
+         "cost of "
          "copies by the kernel; the report shows it. Messages up to lane_small_max use the lane whatever this is (on "
          "crowded nodes see there); the parameter lane switches it off.",
      .level = 4,
@@ -192,11 +193,12 @@ constexpr ParamRow kParams[] = {
      .min = -1,
      .max = kGiB,
      .help =
-         "Shortest message, of those that may use the lane, that its receiver copies from the memory of its sender if "
-         "the sender waits for it (MPI_Send): one copy by the kernel instead of two through the lane, without a "
-         "handshake. Messages below 2 KiB are never copied so. -1: the messages for which that is quicker, from what "
-         "was measured for lane_max. Only between "
-         "processes that copy by CMA, do not outnumber the CPUs, and have no threads that call MPI. 1g: no message.",
+         "Shortest message that its receiver copies from the sender's memory while the sender waits (MPI_Send): one "
+         "copy by the kernel instead of two through the lane, without a handshake. The sender then waits until the "
+         "receiver calls MPI. Messages below 2 KiB, above lane_max, above half of a ring (lane_memory) or above "
+         "128 KiB never go so. -1: those for which it is quickest, from what was measured for lane_max. Only under "
+         "hybrid, between processes of a job that copy by CMA and do not outnumber the CPUs, below "
+         "MPI_THREAD_MULTIPLE. 1g: no message.",
      .level = 5},
     {.name = "lane_memory",
      .type = ParamType::kSize,

@@ -55,7 +55,7 @@ inline bool goes_at_once(const LaneOut& lane, Peer& peer, std::size_t bytes, boo
                                       ompi_communicator_t* comm) noexcept {
     const bool receiver_may_read = kernel_may_copy(peer, wish_for(comm)) && is_contiguous(datatype.super, count) &&
                                    !rndv::sender_waits(call_for(comm, rndv::SendCall::kIsend));
-    return bytes > lane.alone_max(receiver_may_read) && !peer.goes_one_way();
+    return bytes > lane.alone_max(receiver_may_read) && !peer.streams.exchange(true, std::memory_order_relaxed);
 }
 
 // Offers a message whose sender waits, so that the receiver reads it. Not if nothing has arrived since the last offer: a
@@ -74,7 +74,10 @@ template <class MakeHeader>
     if (!from || !lane.begins_offer()) return false;
     module.has_offered.store(true, std::memory_order_relaxed);
     const LaneOut::Offered end = lane.put_offered(damaged_if_told(make_header), from, bytes);
-    if (end == LaneOut::Offered::kNoRoom) return false;
+    if (end == LaneOut::Offered::kNoRoom) {
+        module.has_offered.store(false, std::memory_order_relaxed);
+        return false;
+    }
     const bool is_read = end == LaneOut::Offered::kRead;
     peer.count(rndv::Row::kLane, is_read ? rndv::Reason::kReadFromSender : rndv::Reason::kFitsLane, bytes);
     return true;

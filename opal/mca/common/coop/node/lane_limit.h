@@ -84,7 +84,7 @@ constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, std::s
     return range;
 }
 
-// The longest message up to which `lane(n)` is less than a copy by the kernel at each length, in steps of kLaneLimitStep. `shared_from`: the
+// The longest message up to which `lane(n)` is not more than a copy by the kernel at each length, in steps of kLaneLimitStep. `shared_from`: the
 // shortest message that both sides would copy. If the kernel denies copies, bounds.longest.
 template <class LaneNs>
 constexpr std::size_t limit_of(const KernelCopy& kernel, std::size_t shared_from, const LaneBounds& bounds,
@@ -166,9 +166,7 @@ inline constexpr LaneVariable kLaneVariables[] = {
      "found for pml_coop_lane_max -1; in bytes. 0: nothing was measured."},
     {"lane_unwaited_limit", &LaneFindings::unwaited_limit, "The same for messages whose sender does not wait."},
     {"lane_alone_limit", &LaneFindings::alone_limit,
-     "The same for the first of them since the last message from the peer, which the receiver cannot copy while the "
-     "sender "
-     "writes another one."},
+     "The same for a message whose sender does not wait, if it is the first since the last message from the peer."},
     {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
     {"kernel_copy_rate", &LaneFindings::kernel_rate,
      "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies."},

@@ -35,12 +35,14 @@ struct LaneOffer {
     }
 };
 
-// Which messages are not offered although they could be: after a late answer, because the receiver computed or the kernel
-// refused the copy, so many as kFirst, and twice as many after each further one, so that a sender does not wait again
-// and again. An answer in time takes an eighth of that number away: if one in six is late, offers end.
+// Which messages are not offered although they could be. After a late answer, because the receiver computed or the kernel
+// refused the copy, the next kFirst messages are not, and after each further one twice as many, so that a sender does not
+// wait again and again; after a long wait so many that a message has waited kShare on average. An answer in time takes an
+// eighth of the number away: if one in four is late, it grows without end.
 class OfferBackoff {
 public:
     static constexpr std::uint64_t kFirst = 4, kMost = std::uint64_t{1} << 40;
+    static constexpr std::uint64_t kShare = 4096;  // looks for the answer
 
     // Counts a message that could be offered.
     bool leaves_out() noexcept {
@@ -48,13 +50,11 @@ public:
         --left_;
         return true;
     }
-    void answered(bool in_time) noexcept {
-        if (in_time) {
-            next_ = std::max(next_ - (next_ + 7) / 8, kFirst);
-        } else {
-            left_ = next_;
-            next_ = std::min(2 * next_, kMost);
-        }
+    void answered_in_time() noexcept { next_ = std::max(next_ - (next_ + 7) / 8, kFirst); }
+    // `looks`: so often the sender has looked for the answer.
+    void answered_late(std::uint64_t looks) noexcept {
+        left_ = std::max(next_, looks / kShare);
+        next_ = std::min(2 * next_, kMost);
     }
 
 private:
