@@ -39,13 +39,11 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
 
 // A longer message goes in one packet, too, if there is room for all of it: it is complete then. Otherwise, if the sender
 // does not wait, the receiver has to copy it, because the sender may compute.
-inline bool goes_at_once(const LaneOut& lane, Peer& peer, std::size_t bytes, bool waits,
+inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t bytes, bool waits,
                          ompi_communicator_t* comm) noexcept {
     if (!lane.takes_long(bytes)) return false;
     const rndv::Wish wish = wish_for(comm);
-    if ((wish != rndv::Wish::kHybrid && wish != rndv::Wish::kSend) || bytes > longest_for(lane, peer, waits, wish))
-        return false;
-    return true;
+    return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) && bytes <= longest_for(lane, peer, waits, wish);
 }
 
 // Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
