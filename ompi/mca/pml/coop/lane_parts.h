@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A message in the lane whose sender waits in its call while we handle the packet: it writes the message part by part
-// (coop/node/lane_parts.h), or offers that we read it from its memory (coop/node/lane_offer.h). A sender that has more to do than that, because its threads or processes share CPUs, does not
-// send such messages: we wait for it here.
+// (coop/node/lane_parts.h), or offers that we read it from its memory (coop/node/lane_offer.h). A sender that has more to
+// do than that, because its threads or processes share CPUs, does not send such messages: we wait for it here.
 //
 // Threading: of the thread that handles the packet. Ownership: none; it is valid while the packet is handled. Errors: if
 // the sender ends, the launcher ends the job; if not, this does.

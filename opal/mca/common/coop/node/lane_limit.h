@@ -84,8 +84,9 @@ constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, std::s
     return range;
 }
 
-// The longest message up to which `lane(n)` is not more than a copy by the kernel at each length, in steps of kLaneLimitStep. `shared_from`: the
-// shortest message that both sides would copy. If the kernel denies copies, bounds.longest.
+// The longest message up to which `lane(n)` is not more than a copy by the kernel at each length, in steps of
+// kLaneLimitStep. `shared_from`: the shortest message that both sides would copy. If the kernel denies copies,
+// bounds.longest.
 template <class LaneNs>
 constexpr std::size_t limit_of(const KernelCopy& kernel, std::size_t shared_from, const LaneBounds& bounds,
                                LaneNs&& lane) noexcept {
