@@ -104,10 +104,11 @@ int LocalQp::add(SendWork& work) {
 
 void LocalQp::end() {
     work_until_nothing_is_due(true);
-    // A single short message is due sooner than any thread wakes up, so the posting thread waits for it.
+    // A single short message is due sooner than any thread wakes up, so the posting thread waits for it, and wakes none.
     while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes &&
            next_due() - now_ns() < kWaitInPost)
         if ((clock_ns_ = now_ns()) >= next_due()) work_until_nothing_is_due(true);
+    plan();
     unlock();
 }
 
@@ -136,6 +137,7 @@ void LocalQp::modify(const ibv_qp_attr& attribute, int mask) {
     }
     if ((mask & IBV_QP_STATE) != 0) enter(attribute.qp_state, attribute, mask);
     work_until_nothing_is_due(false);
+    plan();
 }
 
 void LocalQp::take_attributes(const ibv_qp_attr& a, int mask) {
@@ -300,6 +302,7 @@ void LocalQp::flush_if_failed() {
 void LocalQp::on_attention() noexcept {
     const Turn turn(*this);
     work_until_nothing_is_due(false);
+    plan();
 }
 
 }  // namespace coop::fabric

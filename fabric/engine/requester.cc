@@ -49,6 +49,7 @@ void LocalQp::work() noexcept {
     const Turn turn(*this);
     planned_ns_ = planned_latest_ns_ = Agenda::kNever;
     work_until_nothing_is_due(false);
+    plan();
 }
 
 void LocalQp::work_until_nothing_is_due(bool posting) {
@@ -71,10 +72,11 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
         notify();
     } while (again_);
     working_ = false;
-    plan();
 }
 
+// A thread that works plans when it has ended.
 void LocalQp::plan() {
+    if (working_) return;
     const std::int64_t due = next_due();
     if (due == Agenda::kNever) return;
     const std::int64_t latest = may_wait_until(due);
