@@ -119,6 +119,7 @@ coopib_rings() {
             coopib_ring_storm off "$ground" "$pml" --mca btl_coopib_ring_threshold 0
             coopib_ring_storm of_two_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
             coopib_ring_storm of_small_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_bytes 128
+            coopib_ring_storm of_messages_in_many_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slot_bytes 128
         done
         coopib_ring_storm for_one_peer four_hosts "$pml" --mca btl_coopib_ring_peers 1
         coopib_ring_storm of_two_slots unequal "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
@@ -295,8 +296,10 @@ coopib_bad_input() {
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16513 "at most btl_coopib_max_send_size, 16512 bytes"
     check bad_input.max_reads says_what_is_wrong max_reads 256 "0..255 reads"
     check bad_input.ring_of_one_slot says_what_is_wrong ring_slots 1 "2..4096 slots"
-    check bad_input.ring_slots_too_small says_what_is_wrong ring_bytes 127 "128..65536 bytes"
-    check bad_input.ring_slots_too_large says_what_is_wrong ring_bytes 65537 "128..65536 bytes"
+    check bad_input.ring_messages_too_short says_what_is_wrong ring_bytes 127 "128..65536 bytes"
+    check bad_input.ring_messages_too_long says_what_is_wrong ring_bytes 65537 "128..65536 bytes"
+    check bad_input.ring_slots_too_small says_what_is_wrong ring_slot_bytes 127 "128..65536 bytes"
+    check bad_input.ring_slots_too_large says_what_is_wrong ring_slot_bytes 65537 "128..65536 bytes"
     check bad_input.ring_in_order says_what_is_wrong ring_in_order maybe "auto, yes, no"
     check bad_input.ring_threshold says_what_is_wrong ring_threshold -1 "0..1048576 messages"
     check bad_input.ring_peers says_what_is_wrong ring_peers 1025 "0..1024 peers"

@@ -22,7 +22,7 @@ std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length,
     if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
         !channel.outbox->slots.fits(length) || channel.outbox->repeating != 0)
         return 0;
-    const auto place = channel.outbox->slots.take();
+    const auto place = channel.outbox->slots.take(length);
     if (!place) return 0;
     const sched::RingTail tail = sched::make_tail(length, *place);
     std::memcpy(reinterpret_cast<std::byte*>(&header) + sched::padded(length), &tail, sizeof tail);

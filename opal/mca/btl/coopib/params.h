@@ -52,6 +52,7 @@ struct Config {
     std::int64_t ring_peers = 0;
     std::int64_t ring_slots = 0;
     std::int64_t ring_bytes = 0;
+    std::int64_t ring_slot_bytes = 0;
     const char* ring_in_order_name = nullptr;
     std::int64_t ring_in_order = 0;  // RingInOrder
     std::int64_t timeout = 0;        // 0: timeout_for() decides

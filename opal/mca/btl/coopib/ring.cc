@@ -38,9 +38,16 @@ std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     return bytes;
 }
 
+// A repeated write may land after its slots have become free, and would damage what the receiver has written into the
+// others of a message. So where rails are repaired, every message has one slot, and there are fewer.
 sched::RingShape shape_of(const Module& m, const Channel& channel) {
-    const auto wanted = static_cast<std::uint32_t>(m.given.ring_bytes);
-    return {static_cast<std::uint32_t>(m.given.ring_slots), sched::slot_bytes_for(wanted, in_order_bytes(m, channel))};
+    const std::uint32_t in_order = in_order_bytes(m, channel);
+    const std::uint32_t most = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_bytes), in_order);
+    const std::uint32_t slot = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_slot_bytes), in_order);
+    const sched::RingShape shape{static_cast<std::uint32_t>(m.given.ring_slots), std::min(slot, most), most};
+    if (!channel.repairs || !shape.has_short_slots()) return shape;
+    const std::uint64_t slots = shape.ring_bytes() / sched::RingShape{1, most}.stride();
+    return {std::max(static_cast<std::uint32_t>(slots), sched::kMinRingSlots), most};
 }
 
 // Returns null if there is no memory or it cannot be registered. This is not an error: the peer continues to send.
@@ -64,6 +71,7 @@ RingOffer offer_of(const Module& m, const Inbox& inbox) {
     offer.address = reinterpret_cast<std::uint64_t>(inbox.memory.data());
     offer.slots = inbox.slots.shape().slots;
     offer.slot_bytes = inbox.slots.shape().slot_bytes;
+    offer.most_bytes = inbox.slots.shape().most_bytes;
     offer.hcas = static_cast<std::uint16_t>(m.hcas.size());
     for (std::uint32_t hca = 0; hca < offer.hcas; ++hca) offer.rkey[hca] = inbox.memory.rkey(hca);
     offer.check = check_of(offer);
@@ -100,10 +108,10 @@ const char* word_of(sched::TailFlaw flaw) {
 void take_offer(Endpoint& endpoint, const Header& header) {
     RingOffer offer;
     std::memcpy(&offer, &header + 1, sizeof offer);
-    const sched::RingShape shape{offer.slots, offer.slot_bytes};
+    const sched::RingShape shape{offer.slots, offer.slot_bytes, offer.most_bytes};
     Channel& channel = *endpoint.channel;
     if (offer.check != check_of(offer)) damaged("check word of an offered ring", endpoint.proc, offer.check);
-    if (!shape.valid())
+    if (!shape.valid() || (channel.repairs && shape.has_short_slots()))
         damaged("slots or bytes of an offered ring", endpoint.proc,
                 std::uint64_t{offer.slots} << 32 | offer.slot_bytes);
     if (offer.hcas > kMostRkeys || offer.hcas < hcas_of(endpoint.remote))
@@ -149,7 +157,7 @@ ReceiveBuffer* take_slot(Inbox& ring) {
     std::memcpy(&tail, end - sizeof tail, sizeof tail);
     if (const auto flaw = ring.slots.flaw(tail, sizeof(Header)); flaw != sched::TailFlaw::kNone)
         damaged(word_of(flaw), ring.endpoint.proc, tail.bytes);
-    ReceiveBuffer& buffer = ring.buffers[ring.slots.take()];
+    ReceiveBuffer& buffer = ring.buffers[ring.slots.take(tail)];
     buffer.data = const_cast<std::byte*>(end) - sched::written(tail.bytes);
     buffer.bytes = tail.bytes;
     ring.watch_next();
@@ -158,6 +166,8 @@ ReceiveBuffer* take_slot(Inbox& ring) {
 
 void finish_slot(Module& m, const ReceiveBuffer& slot) {
     sched::RingReceiver& slots = slot.ring->slots;
+    const std::byte lap = slot.ring->last_byte(slot.slot);
+    for (std::uint32_t i = slots.others(slot.slot); i > 0; --i) slot.ring->last_byte(slot.slot + i) = lap;
     slots.finish(slot.slot);
     if (slots.owes_half()) post_credits(m, slot.ring->endpoint);
 }

@@ -64,6 +64,7 @@ struct Inbox {
     Inbox& operator=(const Inbox&) = delete;
 
     const std::byte* end_of_next() const noexcept { return memory.data() + slots.shape().end_of(slots.next_slot()); }
+    std::byte& last_byte(std::uint32_t slot) noexcept { return memory.data()[slots.shape().end_of(slot) - 1]; }
 
     // Checks one byte, without the lock. The result may be wrong while another thread takes the message.
     bool may_have_message() const noexcept {

@@ -13,7 +13,7 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 8;
+constexpr std::uint16_t kWireVersion = 9;
 
 struct Header {
     std::uint32_t psn;    // sequence number of the channel, over all rails. If the kind has no place in the sequence: a
@@ -57,9 +57,8 @@ constexpr std::size_t kMostRkeys = 8;  // most HCAs of a process
 struct RingOffer {
     std::uint64_t address;
     std::uint32_t slots;
-    std::uint32_t slot_bytes;
+    std::uint32_t slot_bytes, most_bytes;  // as in sched::RingShape
     std::uint32_t rkey[kMostRkeys];  // of the ring, on each HCA of this message's sender
-    std::uint32_t reserved;
     std::uint16_t hcas;   // number of valid rkeys
     std::uint16_t check;  // check word of all other fields (coop/path/seal.h)
 };

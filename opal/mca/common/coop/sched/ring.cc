@@ -18,8 +18,9 @@ RingTail make_tail(std::uint32_t bytes, const RingPlace& place) noexcept {
 TailFlaw RingReceiver::flaw(const RingTail& tail, std::uint32_t least) const noexcept {
     if (tail.check != check_of(tail)) return TailFlaw::kCheck;
     if (tail.slot != static_cast<std::uint8_t>(next_.slot)) return TailFlaw::kSlot;
-    if (tail.bytes < least || tail.bytes > shape_.slot_bytes || written(tail.bytes) > shape_.slot_bytes)
+    if (tail.bytes < least || tail.bytes > shape_.most_bytes || written(tail.bytes) > shape_.most_bytes)
         return TailFlaw::kBytes;
+    if (shape_.slots_of(next_.slot, written(tail.bytes)) > shape_.slots - in_use_) return TailFlaw::kBytes;
     return TailFlaw::kNone;
 }
 

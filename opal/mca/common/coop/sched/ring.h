@@ -5,18 +5,20 @@
 // RDMA-Based MPI Implementation over InfiniBand, ICS 2003; fixed place of the tail: eager RDMA of Open MPI's
 // btl/openib.) This file decides which slots each side may use, and tells full slots from empty ones.
 //
-// A message ends where its slot ends, so its tail has a fixed place:
+// The slots are numbered from the end of the memory to its beginning. A message ends where its first slot ends, so its
+// tail has a fixed place, and takes as many slots as it needs. Behind the last slot is room for the rest of a message
+// that begins in it:
 //
-//     |<------------------ slot_bytes ------------------->|<- gap ->| next slot
-//     |      not written      | message | padding |  tail |
-//                             |<-- one RDMA write -->| ^
-//                                                      the lap, in the last byte
+//     |<-- room -->|<---- slot n-1 ---->| ... |<------- slot 1 ------->|<------- slot 0 ------->|
+//                                                     | message              | padding |  tail  |
+//                                                     |<------------ one RDMA write ---------->| ^
+//                                                                             the lap, in the last byte
 //
 // The last byte of a write must land last. InfiniBand does not promise an order of bytes; an HCA may write the
 // packets of one RDMA write to memory in any order, for example if they took different routes. This depends on
-// the receiver's HCA, so the receiver limits the size of its slots: slot_bytes_for() gives a size that lands in
-// order, which is any size on some HCAs and otherwise one packet (with data and tail). Messages that do not fit
-// into a slot go as ordinary sends to the receive queue.
+// the receiver's HCA, so the receiver limits the length of a write: bytes_in_order() gives a length that lands in
+// order, which is any length on some HCAs and otherwise one packet (with data and tail). Longer messages go as
+// ordinary sends to the receive queue.
 //
 // The lap counts the rounds through the ring, so that slots need not be cleared:
 //
@@ -24,13 +26,17 @@
 //                                   = the previous lap (0: memory never written)  empty
 //                                   any other      broken
 //
+// A message of several slots leaves its data in the last bytes of all but the first. Before the receiver returns their
+// credits, it writes the lap there (RingReceiver::others).
+//
 // Credits: the sender has one for each free slot. The receiver returns them in the order of the slots, whatever
 // the order in which messages are finished.
 //
 // Units: bytes, slots. Threading: none; the caller holds the lock of the channel. Ownership: plain values; the
-// memory is the caller's. One allocation, when the receiver is constructed.
+// memory is the caller's. Allocations: two, when the receiver is constructed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,16 +64,30 @@ COOP_EXPORT std::uint16_t check_of(const RingTail& tail) noexcept;
 struct RingShape {
     std::uint32_t slots = 0;
     std::uint32_t slot_bytes = 0;
+    std::uint32_t most_bytes = slot_bytes;  // written for the longest message, with padding and tail
 
     // The shape comes from a peer: check this before calling any function below.
     bool valid() const noexcept {
-        return slots >= kMinRingSlots && slots <= kMaxRingSlots && slot_bytes >= kMinSlotBytes &&
-               slot_bytes <= kMaxSlotBytes && slot_bytes % 8 == 0;
+        return slots >= kMinRingSlots && slots <= kMaxRingSlots && is_length(slot_bytes) && is_length(most_bytes) &&
+               slot_bytes <= most_bytes;
     }
     // An odd number of cache lines, so that the tails spread over all cache sets.
-    std::uint64_t stride() const noexcept { return ((slot_bytes + 63) / 64 | 1) * std::uint64_t{64}; }
-    std::uint64_t ring_bytes() const noexcept { return slots * stride(); }
-    std::uint64_t end_of(std::uint32_t slot) const noexcept { return slot * stride() + slot_bytes; }
+    std::uint64_t stride() const noexcept { return (lines(slot_bytes) | 1) * std::uint64_t{64}; }
+    std::uint64_t ring_bytes() const noexcept {
+        return (slots - 1) * stride() + std::max(stride(), lines(most_bytes) * std::uint64_t{64});
+    }
+    std::uint64_t end_of(std::uint32_t slot) const noexcept { return ring_bytes() - slot * stride(); }
+    // The number of slots that a message takes which begins in this one. `bytes`: written, with padding and tail.
+    std::uint32_t slots_of(std::uint32_t slot, std::uint32_t bytes) const noexcept {
+        return std::min(static_cast<std::uint32_t>((bytes + stride() - 1) / stride()), slots - slot);
+    }
+    bool has_short_slots() const noexcept { return most_bytes > stride(); }
+
+private:
+    static constexpr bool is_length(std::uint32_t bytes) noexcept {
+        return bytes >= kMinSlotBytes && bytes <= kMaxSlotBytes && bytes % 8 == 0;
+    }
+    static constexpr std::uint32_t lines(std::uint32_t bytes) noexcept { return (bytes + 63) / 64; }
 };
 
 // Bytes written for a message of `bytes` bytes: including padding (a message begins at a multiple of 8) and
@@ -81,11 +101,11 @@ constexpr std::uint32_t written(std::uint32_t bytes) noexcept {
 constexpr std::uint32_t kWholeWrite = UINT32_MAX;
 constexpr std::uint32_t kMinMtuBytes = 256;  // IBTA
 
-// Returns the slot size to use if `wanted` is desired and writes land in order up to `in_order_bytes`: a path's
+// Returns the length of writes to permit if `wanted` is desired and writes land in order up to `in_order_bytes`: a path's
 // MTU or kWholeWrite.
-constexpr std::uint32_t slot_bytes_for(std::uint32_t wanted, std::uint32_t in_order_bytes) noexcept {
-    const std::uint32_t slot = padded(wanted);
-    return slot <= in_order_bytes ? slot : (in_order_bytes < kMinMtuBytes ? kMinMtuBytes : in_order_bytes) / 8 * 8;
+constexpr std::uint32_t bytes_in_order(std::uint32_t wanted, std::uint32_t in_order_bytes) noexcept {
+    const std::uint32_t whole = padded(wanted);
+    return whole <= in_order_bytes ? whole : (in_order_bytes < kMinMtuBytes ? kMinMtuBytes : in_order_bytes) / 8 * 8;
 }
 static_assert(kMinMtuBytes >= kMinSlotBytes && kMinMtuBytes % 8 == 0);
 
@@ -93,8 +113,9 @@ struct RingPlace {
     std::uint32_t slot = 0;
     std::uint8_t lap = 1;
 
-    void advance(std::uint32_t slots) noexcept {
-        if (++slot < slots) return;
+    void advance(std::uint32_t by, std::uint32_t slots) noexcept {
+        slot += by;
+        if (slot < slots) return;
         slot = 0;
         lap = lap == 255 ? std::uint8_t{1} : static_cast<std::uint8_t>(lap + 1);
     }
@@ -107,15 +128,17 @@ public:
     const RingShape& shape() const noexcept { return shape_; }
     std::uint32_t credits() const noexcept { return credits_; }
     bool fits(std::uint32_t bytes) const noexcept {
-        return bytes <= shape_.slot_bytes && written(bytes) <= shape_.slot_bytes;
+        return bytes <= shape_.most_bytes && written(bytes) <= shape_.most_bytes;
     }
 
-    // Returns the place of the next message, which the caller must then write; nothing if no slot is free.
-    std::optional<RingPlace> take() noexcept {
-        if (credits_ == 0) return std::nullopt;
-        --credits_;
+    // Returns the place of a message of `bytes` bytes, which fits, and which the caller must then write; nothing if too
+    // few slots are free.
+    std::optional<RingPlace> take(std::uint32_t bytes) noexcept {
+        const std::uint32_t needed = shape_.slots_of(next_.slot, written(bytes));
+        if (credits_ < needed) return std::nullopt;
+        credits_ -= needed;
         const RingPlace place = next_;
-        next_.advance(shape_.slots);
+        next_.advance(needed, shape_.slots);
         return place;
     }
 
@@ -141,7 +164,7 @@ enum class TailFlaw : std::uint8_t { kNone, kCheck, kSlot, kBytes };
 
 class COOP_EXPORT RingReceiver {
 public:
-    explicit RingReceiver(const RingShape& shape) : shape_(shape), finished_(shape.slots) {}
+    explicit RingReceiver(const RingShape& shape) : shape_(shape), taken_(shape.slots), finished_(shape.slots) {}
 
     const RingShape& shape() const noexcept { return shape_; }
     std::uint32_t next_slot() const noexcept { return next_.slot; }
@@ -156,23 +179,30 @@ public:
     // Checks the tail of the next slot, which must be full. Every message has at least `least` bytes.
     TailFlaw flaw(const RingTail& tail, std::uint32_t least) const noexcept;
 
-    // Takes the message in the next slot; returns the slot's number.
-    std::uint32_t take() noexcept {
-        const RingPlace taken = next_;
-        next_.advance(shape_.slots);
-        if (next_.slot == 0) empty_lap_ = taken.lap;
-        ++in_use_;
-        return taken.slot;
+    // Takes the message in the next slot, whose tail has no flaw; returns the slot's number.
+    std::uint32_t take(const RingTail& tail) noexcept {
+        const RingPlace place = next_;
+        const std::uint32_t slots = shape_.slots_of(place.slot, written(tail.bytes));
+        taken_[place.slot] = static_cast<std::uint16_t>(slots);
+        next_.advance(slots, shape_.slots);
+        if (next_.slot == 0) empty_lap_ = place.lap;
+        in_use_ += slots;
+        return place.slot;
     }
+
+    // The number of slots that the message takes beside this one. Before finish(), the caller writes the last byte of
+    // this slot into theirs.
+    std::uint32_t others(std::uint32_t slot) const noexcept { return taken_[slot] - 1u; }
 
     // The message in this slot is no longer in use. May be called in any order.
     void finish(std::uint32_t slot) noexcept {
         finished_[slot] = 1;
         while (finished_[oldest_] != 0) {
             finished_[oldest_] = 0;
-            if (++oldest_ == shape_.slots) oldest_ = 0;
-            --in_use_;
-            ++owed_;
+            const std::uint32_t slots = taken_[oldest_];
+            if ((oldest_ += slots) == shape_.slots) oldest_ = 0;
+            in_use_ -= slots;
+            owed_ += slots;
         }
     }
 
@@ -191,6 +221,7 @@ private:
     std::uint32_t oldest_ = 0;  // oldest slot in use, or the next one if none is
     std::uint32_t in_use_ = 0;  // slots taken but not yet free
     std::uint32_t owed_ = 0;
+    std::vector<std::uint16_t> taken_;    // per slot: by the message that begins in it
     std::vector<std::uint8_t> finished_;  // per slot: its message is finished, but an older one is not
 };
 static_assert(kMaxRingSlots <= UINT16_MAX);
