@@ -48,7 +48,7 @@ struct Ring {
 
     std::uint32_t take() { return receiver.take(tail()); }
     void finish(std::uint32_t slot) {
-        for (std::uint32_t i = receiver.others(slot); i > 0; --i) last_byte(slot + i) = last_byte(slot);
+        for (std::uint32_t i = receiver.others(slot); i > 0; --i) last_byte(slot + i) = receiver.lap(slot);
         receiver.finish(slot);
     }
 

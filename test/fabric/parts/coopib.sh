@@ -123,6 +123,7 @@ coopib_rings() {
         done
         coopib_ring_storm for_one_peer four_hosts "$pml" --mca btl_coopib_ring_peers 1
         coopib_ring_storm of_two_slots unequal "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
+        coopib_ring_storm of_messages_in_many_slots unordered "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slot_bytes 128
         coopib_ring_storm at_once small "$pml" --mca btl_coopib_ring_threshold 1
         coopib_ring_storm at_once strict "$pml" --mca btl_coopib_ring_threshold 1
         check "ring_with_a_broken_slot.$pml" says_that_a_slot_is_broken "$pml"

@@ -250,8 +250,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 8 * kKiB + 192,
      .min = sched::kMinSlotBytes,
      .max = sched::kMaxSlotBytes,
-     .help = "Size of a slot, at most ring_bytes. With failover a slot has ring_bytes, and the ring fewer slots, so "
-             "that it is as long as without.",
+     .help =
+         "Size of a slot, at most ring_bytes; longer if the longest message would need more than half of the slots. "
+         "With failover a slot holds the longest message, and the ring has fewer of them.",
      .level = 5},
     {.name = "ring_in_order",
      .type = ParamType::kChoice,
@@ -261,7 +262,7 @@ constexpr ParamRow kParams[] = {
          "Whether the HCAs of this process write the bytes of an RDMA write to memory in ascending order. Only "
          "then can a ring carry messages of several packets, and another component poll the end of a write. auto: ask "
          "the driver (ibv_query_qp_data_in_order); if it does not know, no. yes: they do; if this is wrong, "
-         "messages arrive damaged. no: a slot holds one packet.",
+         "messages arrive damaged. no: a ring takes messages of one packet.",
      .level = 5},
     {.name = "timeout",
      .type = ParamType::kInt,

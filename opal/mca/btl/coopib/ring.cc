@@ -43,11 +43,14 @@ std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
 sched::RingShape shape_of(const Module& m, const Channel& channel) {
     const std::uint32_t in_order = in_order_bytes(m, channel);
     const std::uint32_t most = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_bytes), in_order);
-    const std::uint32_t slot = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_slot_bytes), in_order);
-    const sched::RingShape shape{static_cast<std::uint32_t>(m.given.ring_slots), std::min(slot, most), most};
+    const auto slots = static_cast<std::uint32_t>(m.given.ring_slots);
+    // If fewer than half of the credits are owed, the longest message has enough.
+    const std::uint32_t least = sched::padded(most / (slots / 2 + 1) + 1);
+    const std::uint32_t slot = std::max(sched::padded(static_cast<std::uint32_t>(m.given.ring_slot_bytes)), least);
+    const sched::RingShape shape{slots, std::min(slot, most), most};
     if (!channel.repairs || !shape.has_short_slots()) return shape;
-    const std::uint64_t slots = shape.ring_bytes() / sched::RingShape{1, most}.stride();
-    return {std::max(static_cast<std::uint32_t>(slots), sched::kMinRingSlots), most};
+    const std::uint64_t fewer = shape.ring_bytes() / sched::RingShape{1, most}.stride();
+    return {std::max(static_cast<std::uint32_t>(fewer), sched::kMinRingSlots), most};
 }
 
 // Returns null if there is no memory or it cannot be registered. This is not an error: the peer continues to send.
@@ -166,8 +169,8 @@ ReceiveBuffer* take_slot(Inbox& ring) {
 
 void finish_slot(Module& m, const ReceiveBuffer& slot) {
     sched::RingReceiver& slots = slot.ring->slots;
-    const std::byte lap = slot.ring->last_byte(slot.slot);
-    for (std::uint32_t i = slots.others(slot.slot); i > 0; --i) slot.ring->last_byte(slot.slot + i) = lap;
+    for (std::uint32_t i = slots.others(slot.slot); i > 0; --i)
+        slot.ring->last_byte(slot.slot + i) = std::byte{slots.lap(slot.slot)};
     slots.finish(slot.slot);
     if (slots.owes_half()) post_credits(m, slot.ring->endpoint);
 }

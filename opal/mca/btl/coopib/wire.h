@@ -58,9 +58,9 @@ struct RingOffer {
     std::uint64_t address;
     std::uint32_t slots;
     std::uint32_t slot_bytes, most_bytes;  // as in sched::RingShape
-    std::uint32_t rkey[kMostRkeys];  // of the ring, on each HCA of this message's sender
-    std::uint16_t hcas;   // number of valid rkeys
-    std::uint16_t check;  // check word of all other fields (coop/path/seal.h)
+    std::uint32_t rkey[kMostRkeys];        // of the ring, on each HCA of this message's sender
+    std::uint16_t hcas;                    // number of valid rkeys
+    std::uint16_t check;                   // check word of all other fields (coop/path/seal.h)
 };
 static_assert(sizeof(RingOffer) == 56 && offsetof(RingOffer, check) == 54);
 

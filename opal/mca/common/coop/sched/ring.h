@@ -183,23 +183,24 @@ public:
     std::uint32_t take(const RingTail& tail) noexcept {
         const RingPlace place = next_;
         const std::uint32_t slots = shape_.slots_of(place.slot, written(tail.bytes));
-        taken_[place.slot] = static_cast<std::uint16_t>(slots);
+        taken_[place.slot] = {static_cast<std::uint16_t>(slots), place.lap};
         next_.advance(slots, shape_.slots);
         if (next_.slot == 0) empty_lap_ = place.lap;
         in_use_ += slots;
         return place.slot;
     }
 
-    // The number of slots that the message takes beside this one. Before finish(), the caller writes the last byte of
-    // this slot into theirs.
-    std::uint32_t others(std::uint32_t slot) const noexcept { return taken_[slot] - 1u; }
+    // The number of slots that the message takes beside this one. Before finish(), the caller writes the lap into their
+    // last bytes.
+    std::uint32_t others(std::uint32_t slot) const noexcept { return taken_[slot].slots - 1u; }
+    std::uint8_t lap(std::uint32_t slot) const noexcept { return taken_[slot].lap; }
 
     // The message in this slot is no longer in use. May be called in any order.
     void finish(std::uint32_t slot) noexcept {
         finished_[slot] = 1;
         while (finished_[oldest_] != 0) {
             finished_[oldest_] = 0;
-            const std::uint32_t slots = taken_[oldest_];
+            const std::uint32_t slots = taken_[oldest_].slots;
             if ((oldest_ += slots) == shape_.slots) oldest_ = 0;
             in_use_ -= slots;
             owed_ += slots;
@@ -215,13 +216,18 @@ public:
     }
 
 private:
+    struct Taken {
+        std::uint16_t slots;
+        std::uint8_t lap;
+    };
+
     RingShape shape_;
     RingPlace next_;
     std::uint8_t empty_lap_ = 0;
     std::uint32_t oldest_ = 0;  // oldest slot in use, or the next one if none is
     std::uint32_t in_use_ = 0;  // slots taken but not yet free
     std::uint32_t owed_ = 0;
-    std::vector<std::uint16_t> taken_;    // per slot: by the message that begins in it
+    std::vector<Taken> taken_;            // per slot: by the message that begins in it
     std::vector<std::uint8_t> finished_;  // per slot: its message is finished, but an older one is not
 };
 static_assert(kMaxRingSlots <= UINT16_MAX);
