@@ -5,18 +5,13 @@
  * follows in pieces; after each, the sender announces how many bytes are there, and the receiver copies them out while
  * the sender copies the next piece in.
  */
-#define _GNU_SOURCE
-#include "bench_common.h"
+#include "bench_shared.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-enum { kInLine = 48, kPieceBytes = 4096, kLineBytes = 64 };
+enum { kInLine = 48, kPieceBytes = 4096 };
 
 /* What one rank writes and the other reads. */
 struct lane {
@@ -30,49 +25,14 @@ static unsigned long sent, received; /* counted as in `there` */
 static unsigned char* mapped;        /* the lanes of both */
 static size_t mapped_bytes;
 
-static void give_up(const struct bench* b, const char* what) {
-    fprintf(stderr, "coop_line_limit: rank %d: %s: %s (both ranks must be on one host)\n", b->rank, what,
-            strerror(errno));
-    MPI_Abort(MPI_COMM_WORLD, 4);
-}
-
-/* Rank 0 creates the memory and rank 1 opens it. */
-static void* share(const struct bench* b, size_t bytes) {
-    char name[64];
-    long creator = getpid();
-    MPI_Bcast(&creator, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "/coop_line_limit.%ld", creator);
-    int fd = -1;
-    if (b->rank == 0 &&
-        ((fd = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600)) < 0 || ftruncate(fd, (off_t)bytes) != 0)) {
-        give_up(b, "cannot create shared memory");
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (b->rank == 1 && (fd = shm_open(name, O_RDWR, 0600)) < 0) {
-        give_up(b, "cannot open shared memory");
-    }
-    void* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) {
-        give_up(b, "cannot map shared memory");
-    }
-    close(fd);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (b->rank == 0) {
-        shm_unlink(name);
-    }
-    return at;
-}
-
 static void start(struct bench* b) {
     const size_t lines = (sizeof(struct lane) + b->options.max_bytes + kLineBytes - 1) / kLineBytes;
     mapped_bytes = 2 * lines * kLineBytes;
-    mapped = share(b, mapped_bytes);
+    mapped = bench_share(b, mapped_bytes);
     void* const first = mapped;
     void* const second = mapped + lines * kLineBytes;
     out = b->rank == 0 ? first : second;
     in = b->rank == 0 ? second : first;
-    memset(out, 0, lines * kLineBytes); /* take the page faults now */
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void end(struct bench* b) {

@@ -21,8 +21,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 MPICC, MPICH_RUN = "mpicc.mpich", "mpirun.mpich"
 EPILOG = """\
 Each part compares pml/coop with ob1 over vader, with pml/ucx over shared memory and CMA, and with MPICH if Debian's packages mpich and
-libmpich-dev are installed. MPICH's waiting ranks do not yield, so it takes part where each rank has a core. 'limit' is coop_line_limit: shared
-memory without MPI.
+libmpich-dev are installed. MPICH's waiting ranks do not yield, so it takes part where each rank has a core. 'limit' is coop_line_limit or
+coop_window_limit, shared memory without MPI; with 'limit-read' the receiver lets the kernel copy.
 
 At the end, and with --redo, the tables are compared with the goals of this project; a missed goal is no error."""
 # For a short run.
@@ -80,8 +80,9 @@ def settings_of(part, ranks, options, present):
         settings["ucx"] = f"{start} {UCX} {program}"
     if "mpich" in present and ranks <= len(os.sched_getaffinity(0)):
         settings["mpich"] = f"{MPICH_RUN} -n {ranks} -bind-to core {shlex.quote(f'{options.out}/mpich/{part.program}')}"
-    if part.limit:
-        settings[judge.LIMIT] = f"{start} {OB1} {shlex.quote(f'{options.prefix}/libexec/ompi-coop/{part.limit}')}"
+    for name, words in part.limits:
+        program, *arguments = words.split()
+        settings[name] = " ".join([start, OB1, shlex.quote(f"{options.prefix}/libexec/ompi-coop/{program}"), *arguments])
     return settings
 
 

@@ -10,7 +10,7 @@ from coop_ab.summary import summarise
 
 from .parts import NONE, PARTS
 
-BASE, LIMIT = "coop", "limit"
+BASE, LIMIT, LIMITS = "coop", "limit", ("limit", "limit-read")
 MOST_STEP = 1.6  # of the time per byte, from one size to the next
 MOST_LINES = 2.5  # times that 8 bytes may need, compared with a cache line that goes to the other core
 SAME = 1.03  # up to this ratio, the others are not called faster
@@ -45,7 +45,7 @@ def rows(name, record):
     result = []
     for row in summarise(record, 0.03)["rows"]:
         of = row["settings"]
-        others = [(entry["ratio"], setting) for setting, entry in of.items() if setting not in (BASE, LIMIT) and entry["ratio"]]
+        others = [(entry["ratio"], setting) for setting, entry in of.items() if setting not in (BASE, *LIMITS) and entry["ratio"]]
         if others and of[BASE]["median"]:
             ratio, best = max(others)
             result.append(Row(row["key"], of[BASE]["median"], best, of[best]["median"], ratio, PARTS[name].goal(row["key"])))
@@ -94,9 +94,21 @@ def cache_line(record):
             f"goal {MOST_LINES}: {'reached' if times <= MOST_LINES else 'MISSED'}")
 
 
+def limit_line(name, record):
+    """The speed as a share of what is possible without MPI, in the better one of the ways measured. Empty if none was."""
+    words = []
+    for row in summarise(record, 0.03)["rows"]:
+        ratios = [row["settings"][way]["ratio"] for way in LIMITS if row["settings"].get(way, {}).get("ratio")]
+        if ratios:
+            words.append(f"{plot.byte_text(row['key'])} {1 / max(ratios):.2f}")
+    return f"{name}: speed / limit without MPI: " + ", ".join(words) if words else ""
+
+
 def report(found):
     """The lines about all measured parts: {part: record}."""
-    lines = [line(name, rows(name, record)) for name, record in found.items()]
+    lines = []
+    for name, record in found.items():
+        lines += filter(None, (line(name, rows(name, record)), limit_line(name, record)))
     if "latency" in found:
         lines += [step_line(rows("latency", found["latency"])), cache_line(found["latency"])]
     return lines

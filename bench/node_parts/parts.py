@@ -15,7 +15,7 @@ class Part:
     arguments: str
     goals: tuple  # (largest size, limit), ascending
     ranks: int = 2
-    limit: str = ""  # a program that shows what is possible without MPI; it takes the same sizes
+    limits: tuple = ()  # (name, program) that show what is possible without MPI; they take the same sizes
 
     def goal(self, size):
         return next((limit for largest, limit in self.goals if size <= largest), NONE)
@@ -27,10 +27,12 @@ FIRST = "-x 0 -b 1 -i 10"
 SHORT = "-m 8:4K -T 0.05"
 
 PARTS = {
-    "latency": Part("half round trip", "coop_latency", "-m 1:4M -T 0.03", ((2 * K, 0.75), (128 * K, 0.95)), limit="coop_line_limit"),
+    "latency": Part("half round trip", "coop_latency", "-m 1:4M -T 0.03", ((2 * K, 0.75), (128 * K, 0.95)), limits=(("limit", "coop_line_limit"),)),
     "one": Part("one message at a time, acknowledged by a byte", "coop_bw", "-w 1 -m 1:4M -T 0.03", ((128 * K, NONE), (4 * M, 1 / 1.8))),
-    "window": Part("64 under way one way", "coop_bw", "-m 1:4M -T 0.03", FASTER),
-    "both": Part("64 under way each way at once", "coop_bibw", "-m 1:4M -T 0.03", FASTER),
+    "window": Part("64 under way one way", "coop_bw", "-m 1:4M -T 0.03", FASTER,
+                   limits=(("limit", "coop_window_limit"), ("limit-read", "coop_window_limit --read"))),
+    "both": Part("64 under way each way at once", "coop_bibw", "-m 1:4M -T 0.03", FASTER,
+                 limits=(("limit", "coop_window_limit --both"), ("limit-read", "coop_window_limit --both --read"))),
     # Threads start and end a batch together, so batches must be long.
     **{f"rate-{pairs}": Part(f"message rate of {pairs} pair{'s' * (pairs > 1)} of threads", "coop_mr",
                              f"--multiple --threads {pairs} -m 8:4K -b 21 -T 0.1", FASTER) for pairs in (1, 2, 4)},

@@ -40,7 +40,13 @@ class Judging(unittest.TestCase):
     def test_a_limit_is_no_competitor_but_the_measure_of_a_cache_line(self):
         lines = self.judged({"coop": COOP, "ob1": OB1, "ucx": UCX, "limit": LIMIT})
         self.assertIn("latency: 4 of 6 goals reached", lines[0])
-        self.assertIn("goes to the other core in 60 ns; 8 bytes need 3.33 times that; goal 2.5: MISSED", lines[2])
+        self.assertIn("goes to the other core in 60 ns; 8 bytes need 3.33 times that; goal 2.5: MISSED", lines[3])
+
+    def test_the_better_limit_is_the_measure_of_speed(self):
+        lines = self.judged({"coop": {8: 2.0, 16: 3.0}, "ob1": {8: 4.0, 16: 4.0}, "limit": {8: 1.0, 16: 4.0}, "limit-read": {8: 4.0, 16: 2.4}})
+        self.assertEqual(lines[1], "latency: speed / limit without MPI: 8 B 0.50, 16 B 0.80")
+
+    def test_without_limits_nothing_is_said_of_a_cache_line(self):
         self.assertIn("unknown", self.judged({"coop": COOP, "ob1": OB1})[2])
 
     def test_a_step_is_one_of_the_time_per_byte(self):
@@ -67,13 +73,14 @@ class Measuring(unittest.TestCase):
         if not programs.prefix:
             self.skipTest("needs an installation (--prefix)")
         folder = programs.new_folder()
-        result = node("--prefix", programs.prefix, "--quick", "--out", folder, "latency", "rate-2", "first-16-1K")
+        result = node("--prefix", programs.prefix, "--quick", "--out", folder, "latency", "window", "rate-2", "first-16-1K")
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
-        for name in ("latency", "rate-2", "first-16-1K"):
+        for name in ("latency", "window", "rate-2", "first-16-1K"):
             with open(f"{folder}/node-{name}.json", encoding="utf-8") as file:
                 done = {run["setting"] for run in json.load(file)["runs"] if run["values"]}
             self.assertTrue({"coop", "ob1", "ucx"} <= done, f"{name}: {done}")
-            self.assertEqual("limit" in done, name == "latency")
+            self.assertEqual("limit" in done, name in ("latency", "window"))
+            self.assertEqual("limit-read" in done, name == "window")
 
     def test_refuses_what_it_does_not_know(self):
         for arguments, words in ((("latencies",), "there is no part 'latencies'"), (("--rounds", "0"), "--rounds 0: must be from 1 to 1000"),

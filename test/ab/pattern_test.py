@@ -9,7 +9,8 @@ import programs
 
 CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
 PAIRS = (("coop_latency", "--any-source", "--posted", "7", "--unexpected", "9"), ("coop_mr", "--threads", "3", "-w", "5"),
-         ("coop_mr", "--unexpected", "--multiple", "-w", "20"), ("coop_line_limit",), ("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
+         ("coop_mr", "--unexpected", "--multiple", "-w", "20"), ("coop_line_limit",), ("coop_window_limit",), ("coop_window_limit", "--both"),
+         ("coop_window_limit", "--read"), ("coop_window_limit", "--both", "--read", "-w", "5"), ("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
          ("coop_overlap", "--side", "receiver", "--tests", "3"), ("coop_overlap", "--points", "2", "--stamps"))
 TRIPLES = (("coop_mixed",), ("coop_mixed", "--ratio", "5"))
@@ -156,7 +157,7 @@ class Patterns(unittest.TestCase):
                 self.assertEqual(result.stderr.count(words), 1, result.stderr)
 
     def test_wrong_number_of_ranks_is_refused(self):
-        for name in ("coop_copy_limit", "coop_line_limit", "coop_profile", "coop_overlap"):
+        for name in ("coop_copy_limit", "coop_line_limit", "coop_window_limit", "coop_profile", "coop_overlap"):
             self.assertIn("needs exactly 2 ranks, was started with 3", mpirun(3, name).stderr)
         self.assertIn("needs exactly 3 ranks, was started with 2", mpirun(2, "coop_mixed").stderr)
         for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_allgather", "coop_alltoall", "coop_stencil"):

@@ -12,7 +12,7 @@ import tempfile
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
-              "coop_allgather", "coop_alltoall", "coop_line_limit", "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_mixed",
+              "coop_allgather", "coop_alltoall", "coop_line_limit", "coop_window_limit", "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_mixed",
               "coop_stream", "coop_failover", "coop_rma_latency", "coop_rma_bw", "coop_rma_mr", "coop_rma_sync", "coop_rma_aggregate", "coop_rma_strided",
               "coop_rma_acc", "coop_rma_overlap", "coop_rma_interleave", "coop_rma_pattern", "coop_rma_spmv", "coop_rma_mg", "coop_rma_cg")
 
