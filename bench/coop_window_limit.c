@@ -164,11 +164,10 @@ static double figure(const struct bench* b, size_t bytes, long iterations, doubl
 }
 
 int main(int argc, char** argv) {
-    const struct bench_extra extra[] = {{.name = "both", .help = "both ways at once, as coop_bibw", .target = &both},
-                                        {.name = "read",
-                                         .help = "the receiver copies whole messages with process_vm_readv",
-                                         .target = &by_read},
-                                        {.name = NULL}};
+    const struct bench_extra extra[] = {
+        {.name = "both", .help = "both ways at once, as coop_bibw", .target = &both},
+        {.name = "read", .help = "the receiver copies whole messages with process_vm_readv", .target = &by_read},
+        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_window_limit",
                                     .summary = "bandwidth of a window of messages through shared memory without MPI",
                                     .unit = "MB/s",

@@ -166,7 +166,9 @@ void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
 
 int poll_now(Receiving& it) noexcept {
     const auto is_gone = [&it](std::uint32_t ring) { return !node::is_locked_elsewhere(it.segment.ticket().fd, ring); };
-    return it.inbox.poll(take, damaged, is_gone);
+    const int packets = it.inbox.poll(take, damaged, is_gone);
+    if (packets > 0) lane_arrivals.store(lane_arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return packets;
 }
 
 }  // namespace

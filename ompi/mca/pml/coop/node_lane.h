@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "lane_costs.h"
 #include "module.h"
@@ -36,6 +37,9 @@ struct LaneCard {
 };
 
 // Our end of the ring to a neighbour.
+// How often this process has found packets in its rings; may wrap.
+inline std::atomic<std::uint32_t> lane_arrivals{0};
+
 class LaneOut {
 public:
     struct Kernel {
@@ -179,7 +183,9 @@ private:
         if (!at) return false;
         const std::size_t written = write(area_.ring(ring_) + *at);
         if (written == 0) return false;
-        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written));
+        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written),
+                        std::exchange(arrived_, arrived) != arrived);
         area_.wake(ring_);
         return true;
     }
@@ -197,6 +203,7 @@ private:
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                            // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
+    std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;
 };
 

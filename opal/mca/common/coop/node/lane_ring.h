@@ -8,8 +8,8 @@
 // A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
-// record of one line it also clears the word that would follow another record of one line: to publish that one, it need
-// not wait for the cache line. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
+// record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
+// cache line. After up to kMostAhead bytes it does so if the record is an answer. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
 // and the record starts at the beginning. The reader tells how far it has read after every eighth of what the writer
 // uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
@@ -37,6 +37,8 @@ namespace coop::node {
 
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
+
+constexpr std::uint32_t kMostAhead = 3 * kLaneLine;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
@@ -97,7 +99,8 @@ public:
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
         if (!has_room(skip + need + kLaneLine)) return std::nullopt;
-        if (need > kLaneLine) cleared_ = 0;  // the body may be written over that word, whatever is published
+        // The body may be written over that word, whatever is published.
+        if (need > kLaneLine && position_ + need != cleared_) cleared_ = 0;
         if (skip > 0) {
             memory_.clear_word(0);
             memory_.publish_word(at, lane_word(kLaneSkip, 0));
@@ -106,13 +109,14 @@ public:
         return offset() + kLaneWord;
     }
 
-    // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved.
-    void publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
+    // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved. `is_answer`: the reader
+    // has probably read all records before, and sends something itself before the next one.
+    void publish(std::uint8_t kind, std::uint32_t bytes, bool is_answer = false) noexcept {
         const std::uint32_t at = offset(), record = lane_record_bytes(bytes);
         position_ += record;
         if (position_ != cleared_) memory_.clear_word(offset());
         memory_.publish_word(at, lane_word(kind, bytes));
-        if (record == kLaneLine) clear_behind_next();
+        if (record == kLaneLine || (is_answer && record <= kMostAhead)) clear_behind_next(record);
     }
 
 private:
@@ -123,12 +127,12 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
-    // After a record of one line: also clears the word behind the next record, in case that one has one line, too. To publish
-    // it then need not wait for a cache line from the reader's core. Not after longer records: a series of them gets slower.
-    void clear_behind_next() noexcept {
-        if (offset() + 2 * kLaneLine > end_ || position_ + 2 * kLaneLine - freed_ > size_) return;
-        memory_.clear_word(offset() + kLaneLine);
-        cleared_ = position_ + kLaneLine;
+    // Also clears the word behind the next record, in case that one is as long as this one. To publish it then need not wait
+    // for a cache line from the reader's core. A series of longer records gets slower by that.
+    void clear_behind_next(std::uint32_t record) noexcept {
+        if (offset() + record + kLaneLine > end_ || position_ + record + kLaneLine - freed_ > size_) return;
+        memory_.clear_word(offset() + record);
+        cleared_ = position_ + record;
     }
 
     Memory memory_{};
