@@ -383,6 +383,7 @@ struct ModelMemory {
     void clear_word(std::uint32_t at) {
         if (thread->orders.clear) thread->model->store(thread->seen, at / 8, 0, false);
     }
+    void prepare_to_write(std::uint32_t, std::uint32_t) {}
     void publish_word(std::uint32_t at, std::uint64_t word) {
         thread->model->store(thread->seen, at / 8, word, thread->orders.publish);
     }

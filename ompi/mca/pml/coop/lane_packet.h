@@ -55,20 +55,27 @@ inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits
     return lane.message_max(waits, kernel_may_copy(peer, wish));
 }
 
+// The payload in the cache line of a record's word.
+constexpr std::size_t kInFirstLine = node::kLaneLine - node::kLaneWord - sizeof(wire::MatchWords);
+
 // Sends an eager message from the user's buffer. make_header() is called only if there is room: a message that has taken
 // its sequence number has to be sent. Returns false if the ring is full.
 template <class MakeHeader>
 bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                 MakeHeader&& make_header, std::size_t bytes) noexcept {
     return lane.put(wire::Kind::kMatch, sizeof(wire::MatchWords) + bytes, [&](std::byte* body) {
+        const char* const from = contiguous_base(datatype->super, count, buf);
+        std::byte* const payload = body + sizeof(wire::MatchWords);
+        // The first cache line last, because the receiver looks at it all the time and takes it away each time.
+        const std::size_t first = std::min(bytes, kInFirstLine);
+        const auto copy = [&] { std::memcpy(payload + first, from + first, bytes - first); };
+        if (from && bytes >= lane.timed_from()) lane.copy_long(bytes, copy);
+        else if (from && bytes > first) copy();
+        else if (!from && bytes > 0) pack(peer, buf, count, datatype, payload, bytes);
+        if (from) std::memcpy(payload, from, first);
         wire::MatchWords header = make_header();
         damage_if_told(wire::Kind::kMatch, &header, sizeof header);
         std::memcpy(body, &header, sizeof header);
-        const char* const from = contiguous_base(datatype->super, count, buf);
-        const auto copy = [&] { std::memcpy(body + sizeof header, from, bytes); };
-        if (from && bytes >= lane.timed_from()) lane.copy_long(bytes, copy);
-        else if (from) copy();
-        else if (bytes > 0) pack(peer, buf, count, datatype, body + sizeof header, bytes);
         return sizeof header + bytes;
     });
 }

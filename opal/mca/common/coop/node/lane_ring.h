@@ -9,7 +9,8 @@
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
 // record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
-// cache line. After up to kMostAhead bytes it does so if the record is an answer. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
+// cache line. If a longer record is an answer, it does so, too, and takes the cache lines of the next record from the
+// reader's core. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
 // and the record starts at the beginning. The reader tells how far it has read after every eighth of what the writer
 // uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
@@ -21,6 +22,7 @@
 //     std::uint64_t load_word(std::uint32_t at)                 acquire
 //     void clear_word(std::uint32_t at)                         relaxed: a later publish_word() makes it visible
 //     void publish_word(std::uint32_t at, std::uint64_t word)   release
+//     void prepare_to_write(std::uint32_t at, std::uint32_t bytes)   no effect but on speed
 //     std::uint64_t load_freed(), void store_freed(std::uint64_t)   acquire, release; bytes, counted from the start
 //
 // Units: bytes; offsets are in the ring. Threading: one writer at a time and one reader at a time. Errors: the reader
@@ -33,12 +35,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "coop/base/prefetch.h"
+
 namespace coop::node {
 
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
 
-constexpr std::uint32_t kMostAhead = 3 * kLaneLine;
+constexpr std::uint32_t kMostAhead = 4096;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
@@ -99,13 +103,12 @@ public:
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
         if (!has_room(skip + need + kLaneLine)) return std::nullopt;
-        // The body may be written over that word, whatever is published.
-        if (need > kLaneLine && position_ + need != cleared_) cleared_ = 0;
         if (skip > 0) {
             memory_.clear_word(0);
             memory_.publish_word(at, lane_word(kLaneSkip, 0));
             position_ += skip;
         }
+        if (need > kLaneLine) clear_behind(need);
         return offset() + kLaneWord;
     }
 
@@ -113,10 +116,10 @@ public:
     // has probably read all records before, and sends something itself before the next one.
     void publish(std::uint8_t kind, std::uint32_t bytes, bool is_answer = false) noexcept {
         const std::uint32_t at = offset(), record = lane_record_bytes(bytes);
+        clear_behind(record);
         position_ += record;
-        if (position_ != cleared_) memory_.clear_word(offset());
         memory_.publish_word(at, lane_word(kind, bytes));
-        if (record == kLaneLine || (is_answer && record <= kMostAhead)) clear_behind_next(record);
+        if (record == kLaneLine || (is_answer && record <= kMostAhead)) prepare_next(record);
     }
 
 private:
@@ -127,12 +130,20 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
-    // Also clears the word behind the next record, in case that one is as long as this one. To publish it then need not wait
-    // for a cache line from the reader's core. A series of longer records gets slower by that.
-    void clear_behind_next(std::uint32_t record) noexcept {
+    // Clears the word behind the next record, unless that has been done.
+    void clear_behind(std::uint32_t record) noexcept {
+        if (position_ + record == cleared_) return;
+        cleared_ = position_ + record;
+        memory_.clear_word(static_cast<std::uint32_t>(cleared_ & (size_ - 1)));
+    }
+
+    // Prepares for a next record that is as long as this one: clears the word behind it, too, and takes its cache lines. In
+    // a series of longer records the reader is still busy with the lines before, and this makes both slower.
+    void prepare_next(std::uint32_t record) noexcept {
         if (offset() + record + kLaneLine > end_ || position_ + record + kLaneLine - freed_ > size_) return;
         memory_.clear_word(offset() + record);
         cleared_ = position_ + record;
+        if (record > kLaneLine) memory_.prepare_to_write(offset(), record);
     }
 
     Memory memory_{};
@@ -197,6 +208,9 @@ struct LaneMemory {
     void clear_word(std::uint32_t at) const noexcept { word(at).store(0, std::memory_order_relaxed); }
     void publish_word(std::uint32_t at, std::uint64_t value) const noexcept {
         word(at).store(value, std::memory_order_release);
+    }
+    void prepare_to_write(std::uint32_t at, std::uint32_t length) const noexcept {
+        for (std::uint32_t line = 0; line < length; line += kLaneLine) prefetch_to_write(bytes + at + line);
     }
     std::uint64_t load_freed() const noexcept { return freed->load(std::memory_order_acquire); }
     void store_freed(std::uint64_t position) const noexcept { freed->store(position, std::memory_order_release); }
