@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // node/lane_limit.h, node/lane_offer.h, node/kernel_copy.h: the lengths at which the kernel's copy is quicker, for a table
-// of costs; their bounds; which messages count for the pace of a ring; and the answer to an offer.
+// of costs; their bounds; which messages count for the pace of a ring; the answer to an offer; and node/lane_traffic.h.
 #include "coop/node/lane_limit.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coop/node/lane_offer.h"
+#include "coop/node/lane_traffic.h"
 
 namespace coop::node {
 namespace {
@@ -194,6 +195,33 @@ TEST(KernelCopy, costs_a_system_call_and_less_than_a_millisecond) {
     EXPECT_LT(cost.call_ns, 1e6);
     EXPECT_GE(cost.byte_ns, 0);
     EXPECT_LT(cost.byte_ns, 100);
+}
+
+TEST(LaneTraffic, is_two_way_if_about_as_many_messages_come_as_go) {
+    LaneTraffic traffic;
+    for (int round = 0; round < 4; ++round) {
+        EXPECT_EQ(traffic.is_two_way(), round > 0);
+        for (int i = 0; i < 64; ++i) traffic.sent();
+        EXPECT_EQ(traffic.is_two_way(), round > 0) << "a window goes out first";
+        for (int i = 0; i < 64; ++i) traffic.arrived();
+    }
+}
+
+TEST(LaneTraffic, is_one_way_if_few_messages_come) {
+    LaneTraffic traffic;
+    for (int i = 0; i < 1000; ++i) {
+        traffic.sent();
+        if (i % 8 == 0) traffic.arrived();
+        EXPECT_FALSE(traffic.is_two_way()) << i;
+    }
+}
+
+TEST(LaneTraffic, forgets_what_came_long_ago) {
+    LaneTraffic traffic;
+    for (int i = 0; i < 10000; ++i) traffic.arrived();
+    EXPECT_TRUE(traffic.is_two_way());
+    for (std::uint32_t i = 0; i < 3 * LaneTraffic::kMost; ++i) traffic.sent();
+    EXPECT_FALSE(traffic.is_two_way());
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     Due due;
     peer.run.store(0, std::memory_order_relaxed);
     if (peer.streams.load(std::memory_order_relaxed)) peer.streams.store(false, std::memory_order_relaxed);
+    if (packet.first_bytes() > node::LaneTraffic::kLong || header.kind == wire::Kind::kRts) peer.traffic.arrived();
     if (module.has_offered.load(std::memory_order_relaxed)) module.has_offered.store(false, std::memory_order_relaxed);
     {
         Guard guard(c.lock);

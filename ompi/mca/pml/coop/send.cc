@@ -47,13 +47,15 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
 }
 
 // Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
-// other message that it could copy out of the ring while we copy this one in.
+// other message that it could copy out of the ring while we copy this one in, or is busy with messages to us.
 [[gnu::noinline]] bool is_better_read(const LaneOut& lane, Peer& peer, std::size_t bytes,
                                       const ompi_datatype_t& datatype, std::size_t count,
                                       ompi_communicator_t* comm) noexcept {
     const bool receiver_may_read = kernel_may_copy(peer, wish_for(comm)) && is_contiguous(datatype.super, count) &&
                                    !rndv::sender_waits(call_for(comm, rndv::SendCall::kIsend));
-    return bytes > lane.alone_max(receiver_may_read) && !peer.streams.exchange(true, std::memory_order_relaxed);
+    peer.traffic.sent();
+    return bytes > lane.alone_max(receiver_may_read) &&
+           (!peer.streams.exchange(true, std::memory_order_relaxed) || peer.traffic.is_two_way());
 }
 
 // Offers a message whose sender waits, so that the receiver reads it. Not if nothing has arrived since the last offer: a
