@@ -36,10 +36,10 @@ struct LaneCard {
     std::uint64_t nonce = 0;
 };
 
-// Our end of the ring to a neighbour.
 // How often this process has found packets in its rings; may wrap.
 inline std::atomic<std::uint32_t> lane_arrivals{0};
 
+// Our end of the ring to a neighbour.
 class LaneOut {
 public:
     struct Kernel {

@@ -42,6 +42,7 @@ namespace coop::node {
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
 
+// The longest record after which the next one is prepared.
 constexpr std::uint32_t kMostAhead = 4096;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
@@ -98,7 +99,8 @@ public:
     }
 
     // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring, as far as it may be
-    // used, is full or shorter than the record. Without publish() nothing has happened, and reserve() may be called again.
+    // used, is full or shorter than the record. Without publish() the reader sees nothing of it, and reserve() may be
+    // called again.
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
