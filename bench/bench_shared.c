@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 void bench_give_up(const struct bench* b, const char* what) {
-    fprintf(stderr, "rank %d: %s: %s (both ranks must be on one host, and may need CAP_SYS_PTRACE)\n", b->rank, what,
+    fprintf(stderr, "rank %d: %s: %s (both ranks must be on one host and in one PID namespace)\n", b->rank, what,
             strerror(errno));
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 4);
@@ -41,7 +41,13 @@ void* bench_share(const struct bench* b, size_t bytes) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (b->rank == 0) {
         shm_unlink(name);
-        memset(at, 0, bytes);
+    }
+    /* Each rank touches its half first, so that this memory is near, and then all pages. */
+    unsigned char* const all = at;
+    memset(all + (b->rank == 0 ? 0 : bytes / 2), 0, b->rank == 0 ? bytes / 2 : bytes - bytes / 2);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (size_t page = 0; page < bytes; page += 4096) {
+        (void)*(volatile unsigned char*)(all + page);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     return at;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bandwidth of a window of messages that two processes can reach without MPI, which only starts them: no matching,
- * no requests, no order to keep. Messages and buffers are those of coop_bw, or with --both those of coop_bibw.
+ * The bandwidth of a window of messages that a simple program reaches between two processes without matching and
+ * without requests. MPI only starts the processes. Messages and buffers are those of coop_bw, or with --both those of
+ * coop_bibw; but each window ends before the next one begins.
  *
  * The sender copies a message into a ring in shared memory, in pieces of up to 4 KiB, and the receiver copies them out.
  * A piece of up to 48 bytes is in the cache line of the word that announces it. With --read the sender announces the
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE
 #include "bench_shared.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,9 +19,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { kSlots = 64, kInLine = 48, kPieceBytes = 4096, kTold = 16 /* slots: how often the receiver tells */ };
+enum {
+    kSlots = 64,
+    kInLine = 48,
+    kPieceBytes = 4096,
+    kTellEvery = 16 /* pieces: how often the receiver updates `taken` */
+};
 
-/* What one rank writes and the other reads, but `taken`. */
+/* Written by one rank and read by the other; `taken` the other way round. */
 struct ring {
     struct {
         _Alignas(kLineBytes) atomic_ulong number; /* of the piece, from 1 */
@@ -30,12 +37,13 @@ struct ring {
     _Alignas(kLineBytes) unsigned char pieces[kSlots][kPieceBytes];
 };
 
-/* The way of this rank's messages, or of the other's. */
+/* One direction: the messages that this rank sends, or those that it receives. */
 struct way {
     struct ring* ring;
-    unsigned long pieces, known_taken; /* so far */
-    int slot;                          /* the message of the window, and */
-    size_t at;                         /* what has been copied of it */
+    unsigned long pieces;      /* that have been sent or received */
+    unsigned long known_taken; /* the value of `taken` when it was read last */
+    int slot;                  /* number of the current message in its window */
+    size_t at;                 /* bytes of it that have been copied */
 };
 
 static double both = 0, by_read = 0;
@@ -86,6 +94,7 @@ static void send_piece(struct bench* b, size_t bytes) {
 static void read_from_sender(const struct bench* b, unsigned char* to, const unsigned char* payload, size_t bytes) {
     struct iovec here = {to, bytes}, there = {NULL, bytes};
     memcpy(&there.iov_base, payload, sizeof there.iov_base);
+    errno = EIO; /* for a part of the message */
     if (process_vm_readv((pid_t)in.ring->pid, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
         bench_give_up(b, "process_vm_readv");
     }
@@ -105,7 +114,7 @@ static void receive_piece(struct bench* b, size_t bytes) {
         memcpy(to, piece <= kInLine ? ring->lines[slot].payload : ring->pieces[slot], piece);
     }
     advance(&in, piece, bytes);
-    if (in.pieces % kTold == 0) {
+    if (in.pieces % kTellEvery == 0) {
         atomic_store_explicit(&ring->taken, in.pieces, memory_order_release);
     }
 }
@@ -168,17 +177,18 @@ int main(int argc, char** argv) {
         {.name = "both", .help = "both ways at once, as coop_bibw", .target = &both},
         {.name = "read", .help = "the receiver copies whole messages with process_vm_readv", .target = &by_read},
         {.name = NULL}};
-    const struct bench_spec spec = {.name = "coop_window_limit",
-                                    .summary = "bandwidth of a window of messages through shared memory without MPI",
-                                    .unit = "MB/s",
-                                    .better = "higher",
-                                    .decimals = 3,
-                                    .windowed = true,
-                                    .extra = extra,
-                                    .default_max_bytes = 4 << 20,
-                                    .start = start,
-                                    .end = end,
-                                    .seconds = seconds,
-                                    .figure = figure};
+    const struct bench_spec spec = {
+        .name = "coop_window_limit",
+        .summary = "bandwidth of a window of messages that a simple program reaches without MPI",
+        .unit = "MB/s",
+        .better = "higher",
+        .decimals = 3,
+        .windowed = true,
+        .extra = extra,
+        .default_max_bytes = 4 << 20,
+        .start = start,
+        .end = end,
+        .seconds = seconds,
+        .figure = figure};
     return bench_main(argc, argv, &spec);
 }

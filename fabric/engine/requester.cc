@@ -74,7 +74,7 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
     working_ = false;
 }
 
-// A thread that works plans when it has ended.
+// Does nothing while a thread works on the queue pair: that thread plans when it is done.
 void LocalQp::plan() {
     if (working_) return;
     const std::int64_t due = next_due();

@@ -46,7 +46,7 @@ class Judging(unittest.TestCase):
         lines = self.judged({"coop": {8: 2.0, 16: 3.0}, "ob1": {8: 4.0, 16: 4.0}, "limit": {8: 1.0, 16: 4.0}, "limit-read": {8: 4.0, 16: 2.4}})
         self.assertEqual(lines[1], "latency: speed / limit without MPI: 8 B 0.50, 16 B 0.80")
 
-    def test_without_limits_nothing_is_said_of_a_cache_line(self):
+    def test_without_limits_the_cache_line_is_unknown(self):
         self.assertIn("unknown", self.judged({"coop": COOP, "ob1": OB1})[2])
 
     def test_a_step_is_one_of_the_time_per_byte(self):

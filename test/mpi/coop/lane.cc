@@ -186,26 +186,28 @@ CASE(a_sender_does_not_wait_again_for_a_receiver_that_answers_late) {
     std::array<char, 64> name{};
     if (env.rank == 0) std::snprintf(name.data(), name.size(), "/tmp/coop_lane_test.%d", static_cast<int>(getpid()));
     MPI_Bcast(name.data(), as_int(name.size()), MPI_CHAR, 0, env.comm);
-    const auto await_file = [&] {
-        while (unlink(name.data()) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::string left_broadcast = std::string(name.data()) + ".left";
+    const auto await_file = [](const char* path) {
+        while (unlink(path) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
     for (int i = 0; i < kMessages; ++i) {
         char answer = 0;
         if (env.rank == 0) {
             m.fill();
-            if (i == 0) await_file();  // or the receiver takes the message before it leaves MPI_Bcast
+            if (i == 0)
+                await_file(left_broadcast.c_str());  // or the receiver takes the message before it leaves MPI_Bcast
             CHECK_MPI(MPI_Send(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, i, env.comm));
             if (i == 0) CHECK_EQ(unlink(name.data()), 0);
             else std::ofstream(name.data()).put('x');
             CHECK_MPI(MPI_Recv(&answer, 1, MPI_CHAR, 1, i, env.comm, MPI_STATUS_IGNORE));
         } else {
             if (i == 0) {
-                std::ofstream(name.data()).put('x');
-                // The sender of the first one waits for us, so it finds the second file.
+                std::ofstream(left_broadcast).put('x');
+                // The sender of the first one waits for us, so it finds the other file.
                 std::this_thread::sleep_for(std::chrono::milliseconds(100));
                 std::ofstream(name.data()).put('x');
             }
-            if (i > 0) await_file();
+            if (i > 0) await_file(name.data());
             CHECK_MPI(MPI_Recv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, i, env.comm, MPI_STATUS_IGNORE));
             m.check();
             CHECK_MPI(MPI_Send(&answer, 1, MPI_CHAR, 0, i, env.comm));

@@ -218,7 +218,7 @@ TEST(LaneTraffic, is_one_way_if_few_messages_come) {
 
 TEST(LaneTraffic, forgets_what_came_long_ago) {
     LaneTraffic traffic;
-    for (int i = 0; i < 10000; ++i) traffic.arrived();
+    for (int i = 0; i < 10'000; ++i) traffic.arrived();
     EXPECT_TRUE(traffic.is_two_way());
     for (std::uint32_t i = 0; i < 3 * LaneTraffic::kMost; ++i) traffic.sent();
     EXPECT_FALSE(traffic.is_two_way());

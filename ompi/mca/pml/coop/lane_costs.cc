@@ -75,8 +75,8 @@ std::string lane_limit_words() {
         words += ", and those of " + std::to_string(found.offers_from) + " to " + bytes(found.offers_to) +
                  " are read by the receiver";
     return words + "; of one that does not, up to " + bytes(found.unwaited_limit) +
-           ", the first one after a message of the peer up to " + bytes(found.alone_limit) + " (" +
-           measured_words(found) + ")";
+           ", the first one after a message of the peer, and those that go both ways, up to " +
+           bytes(found.alone_limit) + " (" + measured_words(found) + ")";
 }
 
 }  // namespace coop::pml

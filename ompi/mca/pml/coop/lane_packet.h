@@ -66,7 +66,7 @@ bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t co
     return lane.put(wire::Kind::kMatch, sizeof(wire::MatchWords) + bytes, [&](std::byte* body) {
         const char* const from = contiguous_base(datatype->super, count, buf);
         std::byte* const payload = body + sizeof(wire::MatchWords);
-        // The first cache line last, because the receiver looks at it all the time and takes it away each time.
+        // Write the first cache line last: the receiver polls it, and each poll takes the line away from this core.
         const std::size_t first = std::min(bytes, kInFirstLine);
         const auto copy = [&] { std::memcpy(payload + first, from + first, bytes - first); };
         if (from && bytes >= lane.timed_from()) lane.copy_long(bytes, copy);

@@ -77,7 +77,8 @@ public:
         return std::min(found_max(waits), long_enough_for());
     }
 
-    // The longest message of a sender that does not wait, if it is the first since the peer's last message.
+    // The longest message of a sender that does not wait, if it is the first since the peer's last message, or long messages
+    // go both ways.
     // `receiver_may_read`: if not, a longer one would need fragments after a handshake, so there is no limit.
     std::size_t alone_max(bool receiver_may_read) const noexcept {
         const bool is_found = module.config.lane_max < 0 && earns_ && receiver_may_read && !module.crowded;

@@ -46,6 +46,11 @@ void release_early(Comm& c, Peer& peer, Due& due) noexcept {
     }
 }
 
+std::size_t length_of(const Packet& packet, const wire::MatchHeader& header) noexcept {
+    return header.kind == wire::Kind::kRts ? static_cast<const wire::RtsHeader*>(packet.header())->length
+                                           : packet.bytes() - sizeof header;
+}
+
 // The hot path of a receiver.
 void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
     if (header.source >= c.size) [[unlikely]]
@@ -55,7 +60,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     Due due;
     peer.run.store(0, std::memory_order_relaxed);
     if (peer.streams.load(std::memory_order_relaxed)) peer.streams.store(false, std::memory_order_relaxed);
-    if (packet.first_bytes() > node::LaneTraffic::kLong || header.kind == wire::Kind::kRts) peer.traffic.arrived();
+    if (length_of(packet, header) > node::LaneTraffic::kLong) peer.traffic.arrived();
     if (module.has_offered.load(std::memory_order_relaxed)) module.has_offered.store(false, std::memory_order_relaxed);
     {
         Guard guard(c.lock);

@@ -47,13 +47,12 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
 }
 
 // Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
-// other message that it could copy out of the ring while we copy this one in, or is busy with messages to us.
+// other message that it could copy out of the ring while we copy this one in, or because it also copies long messages to us.
 [[gnu::noinline]] bool is_better_read(const LaneOut& lane, Peer& peer, std::size_t bytes,
                                       const ompi_datatype_t& datatype, std::size_t count,
                                       ompi_communicator_t* comm) noexcept {
     const bool receiver_may_read = kernel_may_copy(peer, wish_for(comm)) && is_contiguous(datatype.super, count) &&
                                    !rndv::sender_waits(call_for(comm, rndv::SendCall::kIsend));
-    peer.traffic.sent();
     return bytes > lane.alone_max(receiver_may_read) &&
            (!peer.streams.exchange(true, std::memory_order_relaxed) || peer.traffic.is_two_way());
 }
@@ -99,6 +98,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     // kernel cannot copy one with gaps instead.
     const bool is_long = bytes > lane.whole_max() &&
                          (bytes > lane.one_piece_max() || is_contiguous(datatype->super, count));
+    if (bytes > node::LaneTraffic::kLong) peer.traffic.sent();
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     const bool in_parts = waits && bytes > lane.one_piece_max();

@@ -269,11 +269,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 31,
-     .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of this value. With 20 "
-             "and 7 retries, a rail that does not answer counts as broken after about 34 seconds, as with btl_openib; "
-             "with 14, after half a second. 0: 14 with failover, for a peer to which several rails or alternate paths "
-             "(apm) "
-             "lead; 17 with alternate paths only; otherwise 20.",
+     .help =
+         "Size of a slot. It is raised if the longest message would need more than half of the slots and one more, and "
+         "is never above ring_bytes. With failover a slot holds the longest message, and the ring has fewer of them.",
      .level = 5},
     {.name = "retry_count",
      .type = ParamType::kInt,

@@ -38,13 +38,13 @@ std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     return bytes;
 }
 
-// A repeated write may land after its slots have become free, and would damage what the receiver has written into the
-// others of a message. So where rails are repaired, every message has one slot, and there are fewer.
+// With failover a write may be repeated and land after its slots are free. It would then overwrite the laps that the
+// receiver has restored. So with failover each message has one slot, and the ring has fewer slots.
 sched::RingShape shape_of(const Module& m, const Channel& channel) {
     const std::uint32_t in_order = in_order_bytes(m, channel);
     const std::uint32_t most = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_bytes), in_order);
     const auto slots = static_cast<std::uint32_t>(m.given.ring_slots);
-    // If fewer than half of the credits are owed, the longest message has enough.
+    // The receiver keeps back fewer than half of the credits, so the sender has at least this many in the end.
     const std::uint32_t least = sched::padded(most / (slots / 2 + 1) + 1);
     const std::uint32_t slot = std::max(sched::padded(static_cast<std::uint32_t>(m.given.ring_slot_bytes)), least);
     const sched::RingShape shape{slots, std::min(slot, most), most};

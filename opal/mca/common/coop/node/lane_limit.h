@@ -5,7 +5,8 @@
 //     lane(n)    =  byte_ns * (n + one part)                         both sides copy at once; the last part is still read
 //                   + handshake + fragment * n / part              if n exceeds one packet
 //     alone(n)   =  byte_ns * 2 n                                    one packet, of a sender that does not wait: the
-//                                                                    receiver copies it when it is whole
+//                                                                    receiver copies it when it is whole. Or long
+//                                                                    messages go both ways (lane_traffic.h)
 //     read(n)    =  call_ns + kernel byte_ns * n                     the sender waits, and the receiver copies (lane_offer.h)
 //     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
 //                   byte_ns * n / 2                                  from shared_from on: both sides copy one half

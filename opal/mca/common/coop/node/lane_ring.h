@@ -9,8 +9,8 @@
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
 // record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
-// cache line. If a longer record is an answer, it does so, too, and takes the cache lines of the next record from the
-// reader's core. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
+// cache line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears that word, too,
+// and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
 // and the record starts at the beginning. The reader tells how far it has read after every eighth of what the writer
 // uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
@@ -43,7 +43,7 @@ constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
 
 // The longest record after which the next one is prepared.
-constexpr std::uint32_t kMostAhead = 4096;
+constexpr std::uint32_t kLongestPrepared = 4096;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
@@ -99,8 +99,8 @@ public:
     }
 
     // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring, as far as it may be
-    // used, is full or shorter than the record. Without publish() the reader sees nothing of it, and reserve() may be
-    // called again.
+    // used, is full or shorter than the record. Until publish() the reader sees no record, perhaps a skip, and reserve() may
+    // be called again.
     std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
@@ -121,7 +121,7 @@ public:
         clear_behind(record);
         position_ += record;
         memory_.publish_word(at, lane_word(kind, bytes));
-        if (record == kLaneLine || (is_answer && record <= kMostAhead)) prepare_next(record);
+        if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(record);
     }
 
 private:
@@ -140,7 +140,8 @@ private:
     }
 
     // Prepares for a next record that is as long as this one: clears the word behind it, too, and takes its cache lines. In
-    // a series of longer records the reader is still busy with the lines before, and this makes both slower.
+    // a series of longer records the reader is still busy with the lines before, and this makes both slower, so publish()
+    // calls it only for answers then.
     void prepare_next(std::uint32_t record) noexcept {
         if (offset() + record + kLaneLine > end_ || position_ + record + kLaneLine - freed_ > size_) return;
         memory_.clear_word(offset() + record);

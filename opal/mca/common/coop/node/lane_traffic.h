@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether long messages go to a process and come from it in about the same numbers. If so, both processes copy all the
-// time: a copy into the lane and one out of it do not happen at once, and cost as much as if they followed each other.
+// Whether a process gets about as many long messages from a peer as it sends to it. Then both copy all the time, and the
+// copy into the lane does not overlap with the copy out of it. If the two take turns, this takes it for the same.
 //
-// Units: messages. Threading: any; counts that get lost do no harm. Errors: none.
+// Threading: any; a lost update only delays the decision. Errors: none.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,11 @@ namespace coop::node {
 
 class LaneTraffic {
 public:
-    static constexpr std::size_t kLong = 4096;   // bytes; shorter messages are not counted
-    static constexpr std::uint32_t kMost = 128;  // a window of messages goes out before those of the other side arrive
-    static constexpr std::uint32_t kEnough = 16;
+    static constexpr std::size_t kLong = 4096;  // bytes; messages up to here are not counted
+    // When so many have been sent, both counts are halved. A window of messages may go out before those of the other side
+    // arrive; this is more than that.
+    static constexpr std::uint32_t kMost = 512;
+    static constexpr std::uint32_t kEnough = 16;  // fewer arrivals are not taken for traffic
 
     void sent() noexcept {
         const std::uint32_t now = out_.load(std::memory_order_relaxed) + 1;
@@ -34,7 +36,7 @@ public:
     }
 
 private:
-    std::atomic<std::uint32_t> out_{0}, in_{0};  // about the last kMost
+    std::atomic<std::uint32_t> out_{0}, in_{0};  // messages
 };
 
 }  // namespace coop::node

@@ -6,8 +6,8 @@
 // btl/openib.) This file decides which slots each side may use, and tells full slots from empty ones.
 //
 // The slots are numbered from the end of the memory to its beginning. A message ends where its first slot ends, so its
-// tail has a fixed place, and takes as many slots as it needs. Behind the last slot is room for the rest of a message
-// that begins in it:
+// tail has a fixed place, and takes as many slots as it needs. Below the last slot there is spare room, for a message
+// whose tail lies in that slot:
 //
 //     |<-- room -->|<---- slot n-1 ---->| ... |<------- slot 1 ------->|<------- slot 0 ------->|
 //                                                     | message              | padding |  tail  |
@@ -77,7 +77,7 @@ struct RingShape {
         return (slots - 1) * stride() + std::max(stride(), lines(most_bytes) * std::uint64_t{64});
     }
     std::uint64_t end_of(std::uint32_t slot) const noexcept { return ring_bytes() - slot * stride(); }
-    // The number of slots that a message takes which begins in this one. `bytes`: written, with padding and tail.
+    // How many slots a message takes whose tail is in `slot`. `bytes`: written, with padding and tail.
     std::uint32_t slots_of(std::uint32_t slot, std::uint32_t bytes) const noexcept {
         return std::min(static_cast<std::uint32_t>((bytes + stride() - 1) / stride()), slots - slot);
     }
@@ -190,8 +190,8 @@ public:
         return place.slot;
     }
 
-    // The number of slots that the message takes beside this one. Before finish(), the caller writes the lap into their
-    // last bytes.
+    // The number of slots that the message takes beside this one. Before finish(), the caller writes lap(slot) into the
+    // last byte of each of them.
     std::uint32_t others(std::uint32_t slot) const noexcept { return taken_[slot].slots - 1u; }
     std::uint8_t lap(std::uint32_t slot) const noexcept { return taken_[slot].lap; }
 
@@ -227,7 +227,7 @@ private:
     std::uint32_t oldest_ = 0;  // oldest slot in use, or the next one if none is
     std::uint32_t in_use_ = 0;  // slots taken but not yet free
     std::uint32_t owed_ = 0;
-    std::vector<Taken> taken_;            // per slot: by the message that begins in it
+    std::vector<Taken> taken_;            // per slot that holds a tail: of its message
     std::vector<std::uint8_t> finished_;  // per slot: its message is finished, but an older one is not
 };
 static_assert(kMaxRingSlots <= UINT16_MAX);
