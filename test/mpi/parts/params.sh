@@ -23,7 +23,7 @@ unreachable_peer() {
         limit=30 ends_with_an_error launch_and_keep any 2 --mca btl self "$bin/ground" 1 2 || return 1
         ! grep -a 'Signal:' "$log.job" || return 1
         ! grep -aE 'unable to reach each other|at least one MPI process is unreachable' "$log.job" || return 0
-        grep -a 'ORTE_ERROR_LOG: Data unpack .*show_help\.c' "$log.job" || { echo "no message, and mpirun has not lost one"; return 1; }
+        grep -aE 'ORTE_ERROR_LOG: (Data unpack|Out of resource) .*show_help\.c' "$log.job" || { echo "no message, and mpirun has not lost one"; return 1; }
         retried "mpirun lost a message (show_help.c), attempt $attempt"
     done
     return 1
