@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 void bench_give_up(const struct bench* b, const char* what) {
-    fprintf(stderr, "rank %d: %s: %s (both ranks must be on one host and in one PID namespace)\n", b->rank, what,
-            strerror(errno));
+    fprintf(stderr,
+            "rank %d: %s: %s (both ranks must be on one host and in one PID namespace, and may need CAP_SYS_PTRACE)\n",
+            b->rank, what, strerror(errno));
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 4);
     exit(4);

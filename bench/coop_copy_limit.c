@@ -11,14 +11,10 @@
  * Both ranks must be on one host and be permitted to access each other's memory.
  */
 #define _GNU_SOURCE
-#include "bench_common.h"
+#include "bench_shared.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,13 +25,13 @@ enum { kSpinsBeforeYield = 10000 };
 
 /* Each rank writes only its own cache lines. The values are those of `number`, which increase from 1. */
 struct flags {
-    _Alignas(64) atomic_ulong ready[2][8];
-    _Alignas(64) atomic_ulong done[2][8];
+    _Alignas(kLineBytes) atomic_ulong ready[2][8];
+    _Alignas(kLineBytes) atomic_ulong done[2][8];
 };
 
 /* The addresses that a rank sends to the other. */
 struct address_space {
-    long pid, flags_fd;
+    long pid;
     unsigned long send, recv;
 };
 
@@ -44,55 +40,16 @@ static struct flags* flags;
 static struct address_space spaces[2];
 static unsigned long number; /* counts messages and acknowledgements; the flags hold it */
 
-static void give_up(const struct bench* b, const char* what) {
-    fprintf(stderr, "coop_copy_limit: rank %d: %s: %s (both ranks must be on one host, and may need CAP_SYS_PTRACE)\n",
-            b->rank, what, strerror(errno));
-    fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 4);
-    exit(4);
-}
-
-static void tell_each_other(struct bench* b, int fd) {
-    const struct address_space mine = {getpid(), fd, (unsigned long)(uintptr_t)b->send,
-                                       (unsigned long)(uintptr_t)b->recv};
+static void tell_each_other(struct bench* b) {
+    const struct address_space mine = {getpid(), (unsigned long)(uintptr_t)b->send, (unsigned long)(uintptr_t)b->recv};
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, spaces, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-static int new_flags(const struct bench* b) {
-    const int fd = memfd_create("coop_copy_limit", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, sizeof *flags) != 0) {
-        give_up(b, "cannot create shared memory");
-    }
-    return fd;
-}
-
-static int flags_of_the_other(const struct bench* b) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/fd/%ld", spaces[0].pid, spaces[0].flags_fd);
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) {
-        give_up(b, path);
-    }
-    return fd;
-}
-
 static void start(struct bench* b) {
-    int fd = -1;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
           0); /* needed where Yama restricts ptrace; fails harmlessly elsewhere */
-    if (b->rank == 0) {
-        fd = new_flags(b);
-    }
-    tell_each_other(b, fd);
-    if (b->rank == 1) {
-        fd = flags_of_the_other(b);
-    }
-    flags = mmap(NULL, sizeof *flags, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (flags == MAP_FAILED) {
-        give_up(b, "mmap");
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    close(fd);
+    flags = bench_share(b, sizeof *flags);
+    tell_each_other(b);
 }
 
 static void end(struct bench* b) {
@@ -117,7 +74,7 @@ static void copy(const struct bench* b, bool write, unsigned char* here, unsigne
         const ssize_t moved = write ? process_vm_writev(peer, &local, 1, &remote, 1, 0)
                                     : process_vm_readv(peer, &local, 1, &remote, 1, 0);
         if (moved <= 0) {
-            give_up(b, write ? "process_vm_writev" : "process_vm_readv");
+            bench_give_up(b, write ? "process_vm_writev" : "process_vm_readv");
         }
         done += (size_t)moved;
     }

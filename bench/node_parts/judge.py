@@ -95,7 +95,7 @@ def cache_line(record):
 
 
 def limit_line(name, record):
-    """The speed as a share of what is possible without MPI, in the better one of the ways measured. Empty if none was."""
+    """The speed as a share of what a simple program reaches without MPI, in the better of the ways measured. Empty if none was."""
     words = []
     for row in summarise(record, 0.03)["rows"]:
         ratios = [row["settings"][way]["ratio"] for way in LIMITS if row["settings"].get(way, {}).get("ratio")]

@@ -10,9 +10,10 @@
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
 // record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
 // cache line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears that word, too,
-// and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer publishes a skip,
-// and the record starts at the beginning. The reader tells how far it has read after every eighth of what the writer
-// uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in the data.)
+// and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer
+// publishes a skip, and the record starts at the beginning. The reader tells how far it has read after every eighth of
+// what the writer uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the
+// writer in the data.)
 //
 // The writer may use only the beginning of the ring at first, because memory that nobody has touched costs a page fault
 // for each page: it skips the rest of each lap. The reader takes the end of the farthest record for the end of that.
@@ -132,7 +133,7 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
-    // Clears the word behind the next record, unless that has been done.
+    // Clears the word behind the record at `position_`, unless that has been done.
     void clear_behind(std::uint32_t record) noexcept {
         if (position_ + record == cleared_) return;
         cleared_ = position_ + record;
