@@ -66,7 +66,10 @@ part_lane() {
     # Needs half a gigabyte. The rings are full all the time.
     [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
         --only three_hundred_thousand_sends_wait_for_their_receives
-    check lane.messages_above_4_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node
+    check lane.messages_above_4_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 8192
+    check lane.messages_of_16_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 16384
+    check lane.messages_above_32_KiB_go_another_way_on_a_crowded_node too_long_for_lane_on_crowded_node
+    check lane.limit_on_a_crowded_node_is_reported limit_on_crowded_node
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
@@ -130,14 +133,24 @@ limit_is_reported() { # LANE-MAX PATTERN
     grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
 }
 
-# Messages of 8 KiB: ten to each process are not enough for a longer ring, a hundred are.
-lane_on_crowded_node() {
-    local calls
-    calls=(launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1
-        taskset -c "$(first_cpu)" "$prefix/libexec/ompi-coop/coop_alltoall" -m 8192:8192 -d -b 1 -x 0)
-    "${calls[@]}" -i 10 || return 1
+# Messages of this length: ten to each process are not enough for a longer ring, a hundred are. Before enough of them are
+# timed, which takes a lap of the ring of 1 MiB and 15 messages, no cost of the kernel's copies keeps 16 KiB out.
+lane_on_crowded_node() { # BYTES
+    alltoall_on_crowded_node "$1" 10 || return 1
     ! lane_row_of_16_KiB || return 1
-    "${calls[@]}" -i 100 && lane_row_of_16_KiB
+    alltoall_on_crowded_node "$1" 100 && lane_row_of_16_KiB
+}
+too_long_for_lane_on_crowded_node() {
+    alltoall_on_crowded_node 32769 200 && ! sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 64 KiB'
+}
+# The report tells the limit once it is found.
+limit_on_crowded_node() {
+    alltoall_on_crowded_node 16384 300 &&
+        grep -aqE 'lane of rank 0: pml_coop_lane_max -1: up to [0-9]+ bytes in one packet, on a crowded node' "$log.job"
+}
+alltoall_on_crowded_node() { # BYTES CALLS
+    launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1 \
+        taskset -c "$(first_cpu)" "$prefix/libexec/ompi-coop/coop_alltoall" -m "$1:$1" -d -b 1 -x 0 -i "$2"
 }
 lane_row_of_16_KiB() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 16 KiB'; }
 

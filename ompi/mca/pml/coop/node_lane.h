@@ -74,7 +74,13 @@ public:
         const std::int64_t given = module.config.lane_max;
         if (given >= 0) return std::max(one_piece_max_, static_cast<std::size_t>(given));
         if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
-        return std::min(found_max(waits), long_enough_for());
+        return std::min(module.crowded ? one_piece_max_ : found_max(waits), long_enough_for());
+    }
+    // The same for a message that goes in one packet now. On a crowded node longer ones than message_max() may: without room
+    // for all of it, such a message would need a CTS and fragments, for which processes have to take turns.
+    std::size_t at_once_max(bool waits, bool kernel_may_copy) const noexcept {
+        const bool is_found = module.crowded && module.config.lane_max < 0 && kernel_may_copy;
+        return is_found ? std::min(found_max(waits), long_enough_for()) : message_max(waits, kernel_may_copy);
     }
 
     // The longest message of a sender that does not wait, if it is the first since the peer's last message, or long messages
@@ -133,6 +139,9 @@ public:
     bool look_for_answer() noexcept;
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
+    // No longer message goes through the lane on a crowded node, whatever is measured: the rings of many processes take turns in
+    // the caches, and a measurement soon after another message of the same process does not show that.
+    static constexpr std::size_t kLongestOfMany = 32 * 1024;
 
 private:
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
@@ -156,10 +165,11 @@ private:
         while (!at && use_more()) at = writer_.reserve(bytes);
         return at;
     }
-    // The largest message that is quicker through the lane, as was measured. On a crowded node the rings of many processes take
-    // turns in the caches, which a measurement with one does not show.
+    // The largest message that is quicker through the lane, as was measured. On a crowded node a CPU makes one copy after the
+    // other, so both count, as they do for alone().
     std::size_t found_max(bool waits) const noexcept {
-        return module.crowded ? one_piece_max_ : std::max(whole_max_, limit_.get(waits));
+        if (module.crowded) return std::max(one_piece_max_, std::min(limit_.alone(), kLongestOfMany));
+        return std::max(whole_max_, limit_.get(waits));
     }
     // The longest message that makes the part of the ring that is used longer if it has to. Longer ones have to earn that first,
     // unless somebody has chosen which messages use the lane, or the kernel cannot copy instead.

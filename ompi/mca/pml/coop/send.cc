@@ -43,7 +43,8 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
                          ompi_communicator_t* comm) noexcept {
     if (!lane.takes_long(bytes)) return false;
     const rndv::Wish wish = wish_for(comm);
-    return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) && bytes <= longest_for(lane, peer, waits, wish);
+    return (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) &&
+           bytes <= lane.at_once_max(waits, kernel_may_copy(peer, wish));
 }
 
 // Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
@@ -101,7 +102,8 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (bytes > node::LaneTraffic::kLong) peer.traffic.sent();
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
-    const bool in_parts = waits && bytes > lane.one_piece_max();
+    // On a crowded node nobody copies a part while the next one is written.
+    const bool in_parts = waits && !module.crowded && bytes > lane.one_piece_max();
     const auto header = [&] {
         return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
     };

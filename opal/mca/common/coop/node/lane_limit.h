@@ -6,7 +6,8 @@
 //                   + handshake + fragment * n / part              if n exceeds one packet
 //     alone(n)   =  byte_ns * 2 n                                    one packet, of a sender that does not wait: the
 //                                                                    receiver copies it when it is whole. Or long
-//                                                                    messages go both ways (lane_traffic.h)
+//                                                                    messages go both ways (lane_traffic.h), or
+//                                                                    processes share a CPU
 //     read(n)    =  call_ns + kernel byte_ns * n                     the sender waits, and the receiver copies (lane_offer.h)
 //     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
 //                   byte_ns * n / 2                                  from shared_from on: both sides copy one half
@@ -168,7 +169,8 @@ inline constexpr LaneVariable kLaneVariables[] = {
      "found for pml_coop_lane_max -1; in bytes. 0: nothing was measured."},
     {"lane_unwaited_limit", &LaneFindings::unwaited_limit, "The same for messages whose sender does not wait."},
     {"lane_alone_limit", &LaneFindings::alone_limit,
-     "The same for a message whose sender does not wait, if it is the first since the last message from the peer."},
+     "The same for a message whose sender does not wait, if it is the first since the last message from the peer. On a "
+     "crowded node this limit applies to all messages, but none above 32 KiB uses the lane there."},
     {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
     {"kernel_copy_rate", &LaneFindings::kernel_rate,
      "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies."},
