@@ -72,8 +72,7 @@ std::string lane_limit_words() {
     if (found.limit == 0) return {};
     const auto bytes = [](const std::atomic<std::uint64_t>& value) { return std::to_string(value) + " bytes"; };
     if (module.crowded)
-        return name + ": up to " +
-               std::to_string(std::min<std::uint64_t>(found.alone_limit, LaneOut::kLongestOfMany)) +
+        return name + ": up to " + std::to_string(std::min<std::uint64_t>(found.alone_limit, LaneOut::kLongestOfMany)) +
                " bytes in one packet, on a crowded node (" + measured_words(found) + ")";
     std::string words = name + ": of a sender that waits up to " + bytes(found.limit);
     if (found.offers_to > 0)
