@@ -14,6 +14,7 @@ BASE, LIMIT, LIMITS = "coop", "limit", ("limit", "limit-read")
 MOST_STEP = 1.6  # of the time per byte, from one size to the next
 MOST_LINES = 2.5  # times that 8 bytes may need, compared with a cache line that goes to the other core
 SAME = 1.03  # up to this ratio, the others are not called faster
+STEADY = 1.5  # up to this ratio of the slowest cache line to the fastest, the CPUs are taken to stay where they are
 
 
 @dataclasses.dataclass
@@ -56,12 +57,32 @@ def text(row):
     return f"{plot.byte_text(row.size)} {row.ratio:.2f} ({row.best})"
 
 
-def line(name, found):
+def lacking(record):
+    """The sizes at which another library has a figure and coop has none, because its runs failed."""
+    return [row["key"] for row in summarise(record, 0.03)["rows"]
+            if not row["settings"][BASE]["median"] and any(row["settings"][name]["median"] for name in others_of(record))]
+
+
+def others_of(record):
+    return [setting["name"] for setting in record["settings"] if setting["name"] not in (BASE, *LIMITS)]
+
+
+def basis(record):
+    rounds = record["rounds"]
+    return f"{rounds} round{'s' * (rounds > 1)} against {', '.join(others_of(record))}"
+
+
+def line(name, record):
     """One line about a part: the sizes that miss their goal, and those at which another library is faster."""
+    found, failed = rows(name, record), lacking(record)
     judged = [row for row in found if row.goal != NONE]
     missed = [row for row in judged if row.misses()]
     behind = [row for row in found if row.behind() and row not in missed]
-    words = [f"{name}: {len(judged) - len(missed)} of {len(judged)} goals reached"]
+    ahead = sum(not row.behind() for row in found)
+    words = [f"{name}: {len(judged) - len(missed)} of {len(judged)} goals reached", f"no other is faster at {ahead} of {len(found) + len(failed)} sizes",
+             basis(record)]
+    if failed:
+        words.append("no figure of coop: " + ", ".join(map(plot.byte_text, failed)))
     if missed:
         words.append("missed: " + ", ".join(f"{text(row)} > {row.goal:.2f}" for row in missed))
     if behind:
@@ -84,14 +105,29 @@ def step_line(found):
             f"goal {MOST_STEP}: {'reached' if growth <= MOST_STEP else 'MISSED'}")
 
 
+def line_times(record):
+    """What a cache line took in each run that measured it, in ns."""
+    return [1e3 * value for run in record["runs"] if run["setting"] == LIMIT and not run["error"] for size, value in run["values"] if size <= 8]
+
+
 def cache_line(record):
-    """8 bytes against a cache line."""
+    """8 bytes against a cache line: the median of the rounds' ratios."""
     of = {row["key"]: row["settings"] for row in summarise(record, 0.03)["rows"]}.get(8, {})
-    if LIMIT not in of or not of[LIMIT]["median"] or not of[BASE]["median"]:
+    times, taken = of.get(LIMIT, {}).get("ratio"), line_times(record)
+    if not times or not taken:
         return "cache line: unknown"
-    times = of[BASE]["median"] / of[LIMIT]["median"]
-    return (f"cache line: goes to the other core in {of[LIMIT]['median'] * 1e3:.0f} ns; 8 bytes need {times:.2f} times that; "
-            f"goal {MOST_LINES}: {'reached' if times <= MOST_LINES else 'MISSED'}")
+    least, most = min(taken), max(taken)
+    span = f"{least:.0f} ns" if most <= STEADY * least else f"{least:.0f} to {most:.0f} ns"
+    return f"cache line: goes to the other core in {span}; 8 bytes need {times:.2f} times that; goal {MOST_LINES}: {'reached' if times <= MOST_LINES else 'MISSED'}"
+
+
+def unsteady_line(record):
+    """A warning if the two CPUs were not always equally far from each other, as those of virtual machines. Empty if they were."""
+    taken = line_times(record)
+    if not taken or max(taken) <= STEADY * min(taken):
+        return ""
+    return ("warning: these CPUs are near each other at times, and far at others, so the runs of one round may differ for this reason alone: "
+            "compare many rounds (--rounds 40), and look at the quartiles in node-PART.json")
 
 
 def limit_line(name, record):
@@ -108,7 +144,8 @@ def report(found):
     """The lines about all measured parts: {part: record}."""
     lines = []
     for name, record in found.items():
-        lines += filter(None, (line(name, rows(name, record)), limit_line(name, record)))
+        lines += filter(None, (line(name, record), limit_line(name, record)))
     if "latency" in found:
-        lines += [step_line(rows("latency", found["latency"])), cache_line(found["latency"])]
+        latency = found["latency"]
+        lines += filter(None, (step_line(rows("latency", latency)), cache_line(latency), unsteady_line(latency)))
     return lines

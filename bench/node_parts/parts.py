@@ -39,7 +39,7 @@ PARTS = {
     "any": Part("half round trip, MPI_ANY_SOURCE", "coop_latency", f"--any-source {SHORT}", EQUAL),
     "posted": Part("half round trip behind 1000 posted receives", "coop_latency", f"--posted 1000 {SHORT}", EQUAL),
     "unexpected": Part("half round trip behind 1000 unexpected messages", "coop_latency", f"--unexpected 1000 {SHORT}", EQUAL),
-    "burst-posted": Part("1000 messages, receives posted before", "coop_mr", f"-w 1000 {SHORT}", EQUAL),
+    "burst-posted": Part("1000 messages at a time, received while they are sent", "coop_mr", f"-w 1000 {SHORT}", EQUAL),
     "burst-unexpected": Part("1000 messages, received afterwards", "coop_mr", f"-w 1000 --unexpected {SHORT}", EQUAL),
     **{f"alltoall-{ranks}": Part(f"MPI_Alltoall of {ranks} ranks after ten calls", "coop_alltoall", "-x 10 -m 64:64K -T 0.05", ((64 * K, 0.9),), ranks)
        for ranks in (16, 48)},

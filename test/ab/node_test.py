@@ -35,7 +35,28 @@ class Judging(unittest.TestCase):
 
     def test_names_missed_goals_with_size_ratio_and_library(self):
         first, *_ = self.judged({"coop": COOP, "ob1": OB1, "ucx": UCX})
-        self.assertEqual(first, "latency: 4 of 6 goals reached; missed: 2 B 0.80 (ob1) > 0.75, 4 KiB 1.12 (ucx) > 0.95")
+        self.assertEqual(first, "latency: 4 of 6 goals reached; no other is faster at 5 of 6 sizes; 1 round against ob1, ucx; "
+                                "missed: 2 B 0.80 (ob1) > 0.75, 4 KiB 1.12 (ucx) > 0.95")
+
+    def test_a_size_without_a_figure_of_ours_is_told(self):
+        first, *_ = self.judged({"coop": {1: 0.2}, "ob1": {1: 0.4, 2: 0.4}})
+        self.assertIn("no other is faster at 1 of 2 sizes; 1 round against ob1; no figure of coop: 2 B", first)
+
+    def test_warns_if_cpus_move(self):
+        lines = self.judged({"coop": COOP, "ob1": OB1, "limit": {4: 0.04, 8: 0.25}})
+        self.assertIn("goes to the other core in 40 to 250 ns; 8 bytes need 0.80 times that", lines[3])
+        self.assertIn("warning: these CPUs are near each other at times, and far at others", lines[4])
+        self.assertEqual(len(self.judged({"coop": COOP, "ob1": OB1, "limit": LIMIT})), 4)
+
+    def test_compares_a_cache_line_with_the_run_of_the_same_round(self):
+        from node_parts import judge
+
+        record = record_of({"coop": {8: 0.5}, "ob1": {8: 1.0}, "limit": {8: 0.25}})
+        for number in (2, 3):
+            far = 0.05 if number == 3 else 0.25
+            more = record_of({"coop": {8: 2 * far}, "ob1": {8: 1.0}, "limit": {8: far}})["runs"]
+            record["runs"] += [{**run, "round": number} for run in more]
+        self.assertIn("8 bytes need 2.00 times that", judge.cache_line(record))
 
     def test_a_limit_is_no_competitor_but_the_measure_of_a_cache_line(self):
         lines = self.judged({"coop": COOP, "ob1": OB1, "ucx": UCX, "limit": LIMIT})
@@ -57,7 +78,7 @@ class Judging(unittest.TestCase):
         from node_parts import judge
 
         record = {**record_of({"coop": {8: 100.0}, "ob1": {8: 80.0}, "ucx": {8: 95.0}}), "unit": "messages/s", "better": "higher"}
-        self.assertEqual(judge.report({"rate-2": record}), ["rate-2: 0 of 1 goals reached; missed: 8 B 0.95 (ucx) > 0.91"])
+        self.assertEqual(judge.report({"rate-2": record}), ["rate-2: 0 of 1 goals reached; no other is faster at 1 of 1 sizes; 1 round against ob1, ucx; missed: 8 B 0.95 (ucx) > 0.91"])
 
     def test_files_can_be_judged_again(self):
         folder = programs.new_folder()
@@ -65,7 +86,7 @@ class Judging(unittest.TestCase):
         with open(f"{folder}/node-any.json", "w", encoding="utf-8") as file:
             json.dump(record_of({"coop": {8: 1.0}, "ob1": {8: 0.5}}), file)
         result = node("--redo", "--out", folder)
-        self.assertEqual(result.stdout, "any: 0 of 1 goals reached; missed: 8 B 2.00 (ob1) > 1.00\n", result.stderr)
+        self.assertEqual(result.stdout, "any: 0 of 1 goals reached; no other is faster at 0 of 1 sizes; 1 round against ob1; missed: 8 B 2.00 (ob1) > 1.00\n", result.stderr)
 
 
 class Measuring(unittest.TestCase):
