@@ -76,6 +76,7 @@ part_lane() {
     lane_storm with_found_limits 2 3000 --mca pml_coop_lane_max -1 -- --seed 14
     lane_storm with_found_limits_among_threads 2 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
     lane_storm with_found_limits_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 -- --seed 16
+    lane_storm with_found_limits_among_threads_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 -- --seed 17 --threads 3
     lane_storm short_messages 4 12000 -- --seed 4 --max-size 3000
     lane_storm by_send 4 1500 --mca pml_coop_protocol send -- --seed 6
     lane_storm of_refusals 3 1000 --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 -- --seed 5 --threads 3
