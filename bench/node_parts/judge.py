@@ -110,21 +110,24 @@ def line_times(record):
     return [1e3 * value for run in record["runs"] if run["setting"] == LIMIT and not run["error"] for size, value in run["values"] if size <= 8]
 
 
+def is_steady(taken):
+    return max(taken) <= STEADY * min(taken)
+
+
 def cache_line(record):
     """8 bytes against a cache line: the median of the rounds' ratios."""
     of = {row["key"]: row["settings"] for row in summarise(record, 0.03)["rows"]}.get(8, {})
     times, taken = of.get(LIMIT, {}).get("ratio"), line_times(record)
     if not times or not taken:
         return "cache line: unknown"
-    least, most = min(taken), max(taken)
-    span = f"{least:.0f} ns" if most <= STEADY * least else f"{least:.0f} to {most:.0f} ns"
+    span = f"{min(taken):.0f} ns" if is_steady(taken) else f"{min(taken):.0f} to {max(taken):.0f} ns"
     return f"cache line: goes to the other core in {span}; 8 bytes need {times:.2f} times that; goal {MOST_LINES}: {'reached' if times <= MOST_LINES else 'MISSED'}"
 
 
 def unsteady_line(record):
     """A warning if the two CPUs were not always equally far from each other, as those of virtual machines. Empty if they were."""
     taken = line_times(record)
-    if not taken or max(taken) <= STEADY * min(taken):
+    if not taken or is_steady(taken):
         return ""
     return ("warning: these CPUs are near each other at times, and far at others, so the runs of one round may differ for this reason alone: "
             "compare many rounds (--rounds 40), and look at the quartiles in node-PART.json")

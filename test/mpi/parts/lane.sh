@@ -138,11 +138,11 @@ limit_is_reported() { # LANE-MAX PATTERN
 # timed, which takes a lap of the ring of 1 MiB and 15 messages, no cost of the kernel's copies keeps 16 KiB out.
 lane_on_crowded_node() { # BYTES
     alltoall_on_crowded_node "$1" 10 || return 1
-    ! lane_row_of_16_KiB || return 1
-    alltoall_on_crowded_node "$1" 100 && lane_row_of_16_KiB
+    ! lane_row_of 16 || return 1
+    alltoall_on_crowded_node "$1" 100 && lane_row_of 16
 }
 too_long_for_lane_on_crowded_node() {
-    alltoall_on_crowded_node 32769 200 && ! sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 64 KiB'
+    alltoall_on_crowded_node 32769 200 && ! lane_row_of 64
 }
 # The report tells the limit once it is found.
 limit_on_crowded_node() {
@@ -153,7 +153,7 @@ alltoall_on_crowded_node() { # BYTES CALLS
     launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1 \
         taskset -c "$(first_cpu)" "$prefix/libexec/ompi-coop/coop_alltoall" -m "$1:$1" -d -b 1 -x 0 -i "$2"
 }
-lane_row_of_16_KiB() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq '<= 16 KiB'; }
+lane_row_of() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq "<= $1 KiB"; } # KIB
 
 lane_is_used() { # NP ARGUMENT…
     launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" && grep -aq '^  lane ' "$log.job"
