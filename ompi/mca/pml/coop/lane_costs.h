@@ -34,7 +34,7 @@ public:
 
     // `waits`: the sender waits for the message, so that both sides could copy it.
     std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }
-    // Of a message without `waits`, the first one since the peer's last message.
+    // Of a message without `waits`, the first one since the peer's last message. On a crowded node, of every message.
     std::size_t alone() const noexcept { return alone_.load(std::memory_order_relaxed); }
     // The messages that the receiver should read; none before that is found.
     node::LaneRange offers() const noexcept {

@@ -50,7 +50,7 @@ inline bool kernel_may_copy(const Peer& peer, rndv::Wish wish) noexcept {
     return wish != rndv::Wish::kSend && !peer.copy_denied();
 }
 
-// The largest message that may use the lane.
+// The largest message that may use the lane if it does not go at once.
 inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits, rndv::Wish wish) noexcept {
     return lane.message_max(waits, kernel_may_copy(peer, wish));
 }

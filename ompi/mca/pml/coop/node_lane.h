@@ -139,8 +139,8 @@ public:
     bool look_for_answer() noexcept;
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
-    // No longer message goes through the lane on a crowded node, whatever is measured: the rings of many processes take turns in
-    // the caches, and a measurement soon after another message of the same process does not show that.
+    // No longer message goes through the lane on a crowded node, whatever is measured, if lane_max is -1 and the kernel may copy
+    // it instead: the rings of many processes take turns in the caches, which the measurement of one ring does not show.
     static constexpr std::size_t kLongestOfMany = 32 * 1024;
 
 private:
