@@ -69,14 +69,21 @@ part_lane() {
     check lane.messages_above_4_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 8192
     check lane.messages_of_16_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 16384
     check lane.messages_above_32_KiB_go_another_way_on_a_crowded_node too_long_for_lane_on_crowded_node
+    check lane.messages_of_32_KiB_use_one_packet_on_a_crowded_node packets_on_crowded_node 32768
+    check lane.messages_longer_than_a_packet_go_another_way_on_a_crowded_node longer_than_a_packet_on_crowded_node
     check lane.limit_on_a_crowded_node_is_reported limit_on_crowded_node
+    [ -n "$san" ] || check lane.limit_on_a_crowded_node_where_copies_are_denied_is_reported limit_without_kernel \
+        "$bin/deny_copies" all
+    check lane.limit_on_a_crowded_node_without_copies_by_the_kernel_is_reported limit_without_kernel \
+        env OMPI_MCA_pml_coop_protocol=send
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
     lane_storm with_found_limits 2 3000 --mca pml_coop_lane_max -1 -- --seed 14
     lane_storm with_found_limits_among_threads 2 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
-    lane_storm with_found_limits_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 -- --seed 16
-    lane_storm with_found_limits_among_threads_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 -- --seed 17 --threads 3
+    lane_storm with_found_limits_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 taskset -c "$(first_cpu)" -- --seed 16
+    lane_storm with_found_limits_among_threads_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 taskset -c "$(first_cpu)" -- \
+        --seed 17 --threads 3
     lane_storm short_messages 4 12000 -- --seed 4 --max-size 3000
     lane_storm by_send 4 1500 --mca pml_coop_protocol send -- --seed 6
     lane_storm of_refusals 3 1000 --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 -- --seed 5 --threads 3
@@ -141,17 +148,33 @@ lane_on_crowded_node() { # BYTES
     ! lane_row_of 16 || return 1
     alltoall_on_crowded_node "$1" 100 && lane_row_of 16
 }
-too_long_for_lane_on_crowded_node() {
-    alltoall_on_crowded_node 32769 200 && ! lane_row_of 64
+packets_on_crowded_node() { # BYTES
+    alltoall_on_crowded_node "$1" 100 && lane_row_of 64
 }
+# Short messages show that the lane is open.
+too_long_for_lane_on_crowded_node() {
+    alltoall_on_crowded_node 32769 200 && lane_is_reported && ! lane_row_of 64
+}
+# Three eighths of a ring of 32 KiB are less than a message.
+longer_than_a_packet_on_crowded_node() {
+    OMPI_MCA_pml_coop_lane_memory=393216 alltoall_on_crowded_node 16384 200 && lane_is_reported && ! lane_row_of 16
+}
+lane_is_reported() { grep -aq '^  lane ' "$log.job"; }
 # The report tells the limit once it is found.
 limit_on_crowded_node() {
-    alltoall_on_crowded_node 16384 300 &&
-        grep -aqE 'lane of rank 0: pml_coop_lane_max -1: up to [0-9]+ bytes in one packet, on a crowded node' "$log.job"
+    local found
+    alltoall_on_crowded_node 16384 300 || return 1
+    found=$(sed -nE 's/.*lane of rank 0: pml_coop_lane_max -1: up to ([0-9]+) bytes in one packet, on a crowded node.*/\1/p' "$log.job")
+    [ "${found:-0}" -ge 8192 ] && [ "$found" -le 32768 ]
 }
-alltoall_on_crowded_node() { # BYTES CALLS
+# Without copies by the kernel longer messages use the lane, too.
+limit_without_kernel() { # PROGRAM ARGUMENT…
+    alltoall_on_crowded_node 65536 100 "$@" && lane_row_of 64 &&
+        grep -aq 'lane of rank 0: pml_coop_lane_max -1: up to 131072 bytes (measured: .*no copies by the kernel' "$log.job"
+}
+alltoall_on_crowded_node() { # BYTES CALLS PROGRAM…
     launch_and_keep vader 4 --mca pml_coop_lane_max -1 --mca mpi_yield_when_idle 1 --mca pml_coop_report 1 \
-        taskset -c "$(first_cpu)" "$prefix/libexec/ompi-coop/coop_alltoall" -m "$1:$1" -d -b 1 -x 0 -i "$2"
+        taskset -c "$(first_cpu)" "${@:3}" "$prefix/libexec/ompi-coop/coop_alltoall" -m "$1:$1" -d -b 1 -x 0 -i "$2"
 }
 lane_row_of() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq "<= $1 KiB"; } # KIB
 

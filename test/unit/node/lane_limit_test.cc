@@ -93,6 +93,10 @@ TEST(LaneLimit, of_a_message_alone_counts_two_copies) {
     EXPECT_EQ(alone_limit({600, 0.04}, 0.1, kBounds), 9 * kKiB);
     EXPECT_EQ(alone_limit({600, 0.2}, 0.1, kBounds), kBounds.longest);
     EXPECT_EQ(alone_limit({1, 0}, 1, kBounds), kBounds.shortest);
+    EXPECT_EQ(alone_limit({600, 0.2}, 0.1, {4 * kKiB, 96 * kKiB, 128 * kKiB, 32 * kKiB}), 32 * kKiB);
+    EXPECT_EQ(alone_limit({600, 0.2}, 0.1, {4 * kKiB, 96 * kKiB, 16 * kKiB, 32 * kKiB}), 16 * kKiB);
+    EXPECT_EQ(alone_limit({}, 1, {4 * kKiB, 96 * kKiB, 128 * kKiB, 32 * kKiB}), 32 * kKiB);
+    EXPECT_EQ(alone_limit({}, 1, {4 * kKiB, 96 * kKiB, 128 * kKiB, 2 * kKiB}), 4 * kKiB);
     EXPECT_EQ(alone_limit({}, 1, kBounds), kBounds.longest);
 }
 

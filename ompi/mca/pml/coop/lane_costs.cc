@@ -21,7 +21,7 @@ std::string measured_words(const node::LaneFindings& found) {
     char text[160];
     const double lane = static_cast<double>(found.lane_rate) / 1e9;
     if (found.kernel_call == 0) {
-        std::snprintf(text, sizeof text, "measured: lane %.1f GB/s, the kernel denies copies", lane);
+        std::snprintf(text, sizeof text, "measured: lane %.1f GB/s; no copies by the kernel", lane);
         return text;
     }
     std::snprintf(text, sizeof text, "measured: lane %.1f GB/s, kernel %.1f us a copy and %.1f GB/s", lane,
@@ -44,7 +44,7 @@ node::LaneFindings& lane_findings() noexcept {
 std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
 void LaneLimit::settle() noexcept {
-    const node::KernelCopy& kernel = kernel_copy_costs();
+    const node::KernelCopy kernel = kernel_copies_messages() ? kernel_copy_costs() : node::KernelCopy{};
     const node::LaneRange offers = may_offer_ ? node::offer_range(kernel, pace_.byte_ns(), shared_from(), bounds_)
                                               : node::LaneRange{};
     offers_to_.store(offers.to, std::memory_order_relaxed);
@@ -71,9 +71,10 @@ std::string lane_limit_words() {
     if (given >= 0) return name;
     if (found.limit == 0) return {};
     const auto bytes = [](const std::atomic<std::uint64_t>& value) { return std::to_string(value) + " bytes"; };
+    if (found.kernel_call == 0) return name + ": up to " + bytes(found.limit) + " (" + measured_words(found) + ")";
     if (module.crowded)
-        return name + ": up to " + std::to_string(std::min<std::uint64_t>(found.alone_limit, LaneOut::kLongestOfMany)) +
-               " bytes in one packet, on a crowded node (" + measured_words(found) + ")";
+        return name + ": up to " + bytes(found.alone_limit) + " in one packet, on a crowded node (" +
+               measured_words(found) + ")";
     std::string words = name + ": of a sender that waits up to " + bytes(found.limit);
     if (found.offers_to > 0)
         words += ", and those of " + std::to_string(found.offers_from) + " to " + bytes(found.offers_to) +

@@ -27,10 +27,10 @@ std::string lane_limit_words();
 // The limit for one neighbour. Before enough messages were timed it is what the ring carries.
 class LaneLimit {
 public:
-    // `may_offer`: look for the messages that the receiver should read.
-    LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, bool may_offer) noexcept
-        : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest),
-          alone_(bounds.longest), may_offer_(may_offer) {}
+    // `alone`: alone() until it is found. `may_offer`: look for the messages that the receiver should read.
+    LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, std::size_t alone, bool may_offer) noexcept
+        : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest), alone_(alone),
+          may_offer_(may_offer) {}
 
     // `waits`: the sender waits for the message, so that both sides could copy it.
     std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }

@@ -184,9 +184,22 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
                                static_cast<std::size_t>(module.config.eager_limit)})),
       timed_from_(may_offer_ ? std::min(node::LanePace::kShortest, one_piece_max_ + 1) : one_piece_max_ + 1),
       whole_max_(module.crowded && earns_ ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
-      limit_(shape.ring_bytes, {one_piece_max_, longest_, std::min(shape.ring_bytes / 2, kLongestMessage)},
+      limit_(shape.ring_bytes, bounds(shape.ring_bytes), alone_until_found(bounds(shape.ring_bytes)),
              may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
+
+// On a crowded node a message goes in one packet or not at all.
+node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
+    const std::size_t longest = std::min(ring_bytes / 2, kLongestMessage);
+    return {one_piece_max_, longest_, longest, module.crowded ? std::min(kLongestOfMany, longest_) : longest};
+}
+
+// What was found for another neighbour: on a crowded node there are many, and to find it for each of them would cost each of
+// them a lap of its ring.
+std::size_t LaneOut::alone_until_found(const node::LaneBounds& bounds) noexcept {
+    const std::size_t found = module.crowded ? lane_findings().alone_limit.load(std::memory_order_relaxed) : 0;
+    return found > 0 ? found : std::min(bounds.longest, bounds.alone);
+}
 
 void LaneOut::earn(std::size_t bytes) noexcept {
     const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;

@@ -139,11 +139,11 @@ public:
     bool look_for_answer() noexcept;
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
+
+private:
     // No longer message goes through the lane on a crowded node, whatever is measured, if lane_max is -1 and the kernel may copy
     // it instead: the rings of many processes take turns in the caches, which the measurement of one ring does not show.
     static constexpr std::size_t kLongestOfMany = 32 * 1024;
-
-private:
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
     // first time, and a copy by the kernel up to 5 us more than the lane. On a crowded node there are many rings, and as many
     // pages are used for the first time: ten calls of MPI_Alltoall are not enough.
@@ -168,7 +168,7 @@ private:
     // The largest message that is quicker through the lane, as was measured. On a crowded node a CPU makes one copy after the
     // other, so both count, as they do for alone().
     std::size_t found_max(bool waits) const noexcept {
-        if (module.crowded) return std::max(one_piece_max_, std::min(limit_.alone(), kLongestOfMany));
+        if (module.crowded) return std::max(one_piece_max_, limit_.alone());
         return std::max(whole_max_, limit_.get(waits));
     }
     // The longest message that makes the part of the ring that is used longer if it has to. Longer ones have to earn that first,
@@ -178,6 +178,8 @@ private:
                                                       : std::max(whole_max_, earned_.load(std::memory_order_relaxed));
     }
     std::size_t fitting() const noexcept;
+    static std::size_t alone_until_found(const node::LaneBounds& bounds) noexcept;
+    node::LaneBounds bounds(std::uint32_t ring_bytes) const noexcept;
     static std::uint32_t parts_bytes(std::size_t payload) noexcept;
     void publish(std::uint8_t kind, std::uint32_t bytes) noexcept;
     void begin_parts(std::uint32_t at, const wire::MatchWords& header) noexcept;

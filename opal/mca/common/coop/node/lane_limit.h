@@ -36,9 +36,10 @@ constexpr std::size_t kShortestOffer = 2048;
 constexpr std::size_t kLaneLimitStep = 1024;
 
 struct LaneBounds {
-    std::size_t shortest = 0;  // messages up to this length always use the lane
-    std::size_t packet = 0;    // the longest message in one packet
-    std::size_t longest = 0;   // no message above this length uses the lane
+    std::size_t shortest = 0;      // messages up to this length always use the lane
+    std::size_t packet = 0;        // the longest message in one packet
+    std::size_t longest = 0;       // no message above this length uses the lane
+    std::size_t alone = SIZE_MAX;  // alone_limit() is not above this, either
 };
 
 constexpr double lane_ns(double byte_ns, std::size_t bytes, const LaneBounds& bounds) noexcept {
@@ -111,7 +112,8 @@ constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::
 
 // The limit of a message of a sender that does not wait, while the receiver has no other one.
 constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds) noexcept {
-    return limit_of(kernel, SIZE_MAX, bounds, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
+    const LaneBounds shorter{bounds.shortest, bounds.packet, std::min(bounds.longest, bounds.alone)};
+    return limit_of(kernel, SIZE_MAX, shorter, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
 // What a byte takes on its way into a ring: the median of the first kMessages long messages. In the first lap nobody has
@@ -173,7 +175,8 @@ inline constexpr LaneVariable kLaneVariables[] = {
      "crowded node it applies with and without waiting, up to 32 KiB, instead of the other two."},
     {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
     {"kernel_copy_rate", &LaneFindings::kernel_rate,
-     "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies."},
+     "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies, or may not "
+     "make any."},
     {"kernel_copy_call", &LaneFindings::kernel_call,
      "Measured: nanoseconds that a copy by the kernel takes before the first byte."},
     {"lane_offers_from", &LaneFindings::offers_from,
