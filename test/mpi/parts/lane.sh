@@ -76,6 +76,8 @@ part_lane() {
         "$bin/deny_copies" all
     check lane.limit_on_a_crowded_node_without_copies_by_the_kernel_is_reported limit_without_kernel \
         env OMPI_MCA_pml_coop_protocol=send
+    check lane.limit_on_a_crowded_node_is_reported_if_vader_does_not_copy limit_without_kernel \
+        env OMPI_MCA_btl_vader_single_copy_mechanism=none
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3

@@ -194,11 +194,12 @@ node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
     return {one_piece_max_, longest_, longest, module.crowded ? std::min(kLongestOfMany, longest_) : longest};
 }
 
-// What was found for another neighbour: on a crowded node there are many, and to find it for each of them would cost each of
-// them a lap of its ring.
+// On a crowded node, what was found for another neighbour: there are many, and to find it for each would cost a lap of each
+// ring. Messages up to twice that go through this ring, too, until its own limit is found: one finding may be wrong.
 std::size_t LaneOut::alone_until_found(const node::LaneBounds& bounds) noexcept {
+    const std::size_t most = std::min(bounds.longest, bounds.alone);
     const std::size_t found = module.crowded ? lane_findings().alone_limit.load(std::memory_order_relaxed) : 0;
-    return found > 0 ? found : std::min(bounds.longest, bounds.alone);
+    return found > 0 ? std::min(2 * found, most) : most;
 }
 
 void LaneOut::earn(std::size_t bytes) noexcept {

@@ -73,13 +73,13 @@ public:
     std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
         const std::int64_t given = module.config.lane_max;
         if (given >= 0) return std::max(one_piece_max_, static_cast<std::size_t>(given));
-        if (!kernel_may_copy) return std::max(whole_max_, limit_.longest());
+        if (!kernel_may_copy || !earns_) return std::max(whole_max_, limit_.longest());
         return std::min(module.crowded ? one_piece_max_ : found_max(waits), long_enough_for());
     }
     // The same for a message that goes in one packet now. On a crowded node longer ones than message_max() may: without room
     // for all of it, such a message would need a CTS and fragments, for which processes have to take turns.
     std::size_t at_once_max(bool waits, bool kernel_may_copy) const noexcept {
-        const bool is_found = module.crowded && module.config.lane_max < 0 && kernel_may_copy;
+        const bool is_found = module.crowded && module.config.lane_max < 0 && kernel_may_copy && earns_;
         return is_found ? std::min(found_max(waits), long_enough_for()) : message_max(waits, kernel_may_copy);
     }
 

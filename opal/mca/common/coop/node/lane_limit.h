@@ -172,7 +172,8 @@ inline constexpr LaneVariable kLaneVariables[] = {
     {"lane_unwaited_limit", &LaneFindings::unwaited_limit, "The same for messages whose sender does not wait."},
     {"lane_alone_limit", &LaneFindings::alone_limit,
      "The same for a message whose sender does not wait, if it is the first since the last message from the peer. On a "
-     "crowded node it applies with and without waiting, up to 32 KiB, instead of the other two."},
+     "crowded node it applies with and without waiting, up to 32 KiB, instead of the other two, if the kernel can "
+     "copy."},
     {"lane_rate", &LaneFindings::lane_rate, "Measured: bytes per second that this process copies into the lane."},
     {"kernel_copy_rate", &LaneFindings::kernel_rate,
      "Measured: bytes per second of a copy by the kernel. 0 after a measurement: the kernel denies copies, or may not "
