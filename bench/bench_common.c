@@ -4,6 +4,7 @@
  * (1 ms) and many, so that most are unaffected when another program takes a core away for a few ms.
  */
 #include "bench_common.h"
+#include "bench_line.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,9 +45,7 @@ int bench_post_sends(struct bench* b, size_t bytes, int to, MPI_Request* request
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
         unsigned char* at = bench_slot(b, b->send, bytes, slot);
-        if (b->options.verify) {
-            bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
-        }
+        bench_write_message(b, at, bytes, b->message + (uint64_t)slot);
         MPI_Isend(at, (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD, &requests[slot]);
     }
     return window;
@@ -68,9 +67,7 @@ void bench_send_window(struct bench* b, size_t bytes, int to) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
         unsigned char* at = bench_slot(b, b->send, bytes, slot);
-        if (b->options.verify) {
-            bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
-        }
+        bench_write_message(b, at, bytes, b->message + (uint64_t)slot);
         MPI_Send(at, (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD);
     }
 }
@@ -88,8 +85,8 @@ void bench_receive_window(struct bench* b, size_t bytes, int from) {
 
 void bench_check_window(struct bench* b, size_t bytes, int from) {
     const int window = bench_window(b, bytes);
-    for (int slot = 0; slot < window && b->options.verify; ++slot) {
-        bench_check(b, bench_slot(b, b->recv, bytes, slot), bytes, from, b->message + (uint64_t)slot);
+    for (int slot = 0; slot < window && (b->options.verify || bench_touch != 0); ++slot) {
+        bench_read_message(b, bench_slot(b, b->recv, bytes, slot), bytes, from, b->message + (uint64_t)slot);
     }
 }
 
@@ -181,10 +178,20 @@ static void print_more(double value) {
     }
 }
 
+/* With --near: how many times its measuring time a size waits for cores that are near, and how many batches may be left out for
+ * each one that counts. */
+enum { kNearPatience = 100, kMostLeftOut = 10 };
+
 static double figures[kMaxBatches], more[kMaxMore][kMaxBatches];
 
 /* `label`: the start of the line. */
 static void print_row(const struct bench* b, const struct bench_spec* spec, const char* label, int batches) {
+    if (batches == 0) {
+        printf("# no figure of %s: the cores were not near each other for long enough (--near %g)\n", label,
+               bench_near_ns);
+        fflush(stdout);
+        return;
+    }
     const double median = median_of(figures, batches);
     printf("%-10s %16.*f", label, spec->decimals, median);
     for (int i = 0; i < columns_of(spec); ++i) {
@@ -199,17 +206,26 @@ static void print_row(const struct bench* b, const struct bench_spec* spec, cons
     fflush(stdout);
 }
 
-/* Fills `figures` and `more`. Returns the number of batches. */
+/* Fills `figures` and `more`. Returns the number of batches, 0 if --near does not hold for long enough. */
 static int measure_batches(struct bench* b, const struct bench_spec* spec, size_t bytes, long iterations) {
-    int batches = 0;
-    for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
+    int batches = 0, left_out = 0;
+    double patience_s = kNearPatience * b->options.target_s;
+    for (double spent_s = 0; !enough(b, batches, spent_s);) {
+        if (!bench_wait_near(b, &patience_s) || left_out > kMostLeftOut * b->options.batches) {
+            return 0;
+        }
         b->batch = batches;
         const double seconds = timed(b, spec, bytes, iterations);
+        if (!bench_is_near(b)) {
+            ++left_out;
+            continue;
+        }
         figures[batches] = spec->figure(b, bytes, iterations, seconds);
         for (int i = 0; i < kMaxMore; ++i) {
             more[i][batches] = b->more[i];
         }
         spent_s += seconds;
+        ++batches;
     }
     return batches;
 }
@@ -231,6 +247,7 @@ static void measure(struct bench* b, const struct bench_spec* spec, size_t bytes
     char label[32];
     snprintf(label, sizeof label, "%zu", bytes);
     b->batch = -1;
+    bench_wait_near(b, &(double){kNearPatience * b->options.target_s});
     warm_up(b, spec, bytes);
     const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
     const int batches = measure_batches(b, spec, bytes, iterations);
@@ -260,6 +277,12 @@ static void print_header(const struct bench* b, const struct bench_spec* spec) {
         printf(", %d batches of %ld iterations", o->batches, o->iterations);
     } else {
         printf(", up to %d batches in %g s", o->batches, o->target_s);
+    }
+    if (bench_touch != 0) {
+        printf(", data written and read");
+    }
+    if (bench_near_ns > 0) {
+        printf(", cores within %g ns", bench_near_ns);
     }
     printf("%s\n", o->verify ? ", data verified (the figures say nothing about speed)" : "");
     printf("# %-8s %16s", "size", spec->unit);
@@ -328,6 +351,7 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec) {
     if (b.rank == 0) {
         print_header(&b, spec);
     }
+    bench_line_open(&b);
     if (spec->start) {
         spec->start(&b);
     }
@@ -337,6 +361,7 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec) {
     if (spec->end) {
         spec->end(&b);
     }
+    bench_line_close();
     free(b.send);
     free(b.recv);
     free(b.requests);

@@ -112,7 +112,7 @@ size_t bench_stride(const struct bench* b, size_t bytes);
 unsigned char* bench_slot(const struct bench* b, unsigned char* buffer, size_t bytes, int slot);
 
 /* Parts of the windowed kernels: post sends, post receives, and, when they are complete, check the received data. Data
- * is filled and checked only with -d. */
+ * is filled and checked only with -d; with --touch it is written and read as a program does. */
 int bench_post_sends(struct bench* b, size_t bytes, int to, MPI_Request* requests);
 int bench_post_receives(struct bench* b, size_t bytes, int from, MPI_Request* requests);
 void bench_check_window(struct bench* b, size_t bytes, int from);
@@ -162,6 +162,13 @@ void bench_guard(unsigned char* buffer, size_t bytes);
 void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
 /* For a block that another one follows directly, without a guard. */
 void bench_check_unguarded(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
+
+/* The data of a message before it is sent, and after it has arrived: with -d the pattern; with --touch, in the programs that have
+ * this option, every byte is written and read, as programs do with their data; otherwise nothing. */
+extern double bench_touch;
+extern const struct bench_extra bench_touch_option;
+void bench_write_message(const struct bench* b, unsigned char* buffer, size_t bytes, uint64_t message);
+void bench_read_message(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
 
 /* Compares with given bytes. `guard`: number of bytes after them that bench_guard() set. */
 void bench_check_bytes(struct bench* b, unsigned char* buffer, size_t bytes, size_t guard,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line. Error messages name the option, the value and the allowed values. */
 #include "bench_common.h"
+#include "bench_line.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -117,14 +118,19 @@ static const char* parse_one(int option, const char* value, const struct bench_s
     }
 }
 
-enum { kMaxExtra = 8, kExtraBase = 1000 };
+enum { kMaxExtra = 9, kExtraBase = 1000 };
 
 static int extras_of(const struct bench_spec* spec) {
     int count = 0;
     while (spec->extra && spec->extra[count].name) {
         ++count;
     }
-    return count;
+    return count + (spec->ranks == kTwoRanks);
+}
+
+/* Its own options come first, then the one of all benchmarks of two ranks. */
+static const struct bench_extra* extra_of(const struct bench_spec* spec, int number) {
+    return spec->ranks == kTwoRanks && number == extras_of(spec) - 1 ? &bench_near_option : &spec->extra[number];
 }
 
 static const char* complain_extra(const struct bench_extra* extra, const char* value, const char* allowed) {
@@ -169,8 +175,8 @@ static const char* parse_extra(const struct bench_extra* extra, const char* valu
 static const char* complain_unknown(int option, int count, const struct bench_spec* spec, const char* word) {
     char name[64];
     if (optopt >= kExtraBase && optopt < kExtraBase + count) {
-        snprintf(name, sizeof name, "--%s", spec->extra[optopt - kExtraBase].name);
-        const bool takes = spec->extra[optopt - kExtraBase].value != NULL;
+        snprintf(name, sizeof name, "--%s", extra_of(spec, optopt - kExtraBase)->name);
+        const bool takes = extra_of(spec, optopt - kExtraBase)->value != NULL;
         snprintf(complaint, sizeof complaint, "option %s %s; -h lists them", name,
                  takes ? "needs a value" : "takes no value");
         return complaint;
@@ -193,8 +199,8 @@ const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, st
     struct option longs[kMaxExtra + 1] = {{0}};
     const int extras = extras_of(spec);
     for (int i = 0; i < extras; ++i) {
-        longs[i] = (struct option){spec->extra[i].name, spec->extra[i].value ? required_argument : no_argument, NULL,
-                                   kExtraBase + i};
+        const struct bench_extra* extra = extra_of(spec, i);
+        longs[i] = (struct option){extra->name, extra->value ? required_argument : no_argument, NULL, kExtraBase + i};
     }
     *o = (struct bench_options){.min_bytes = spec->default_min_bytes ? spec->default_min_bytes : 1,
                                 .max_bytes = spec->default_max_bytes,
@@ -209,7 +215,7 @@ const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, st
         if (option == '?' || option == ':') {
             return complain_unknown(option, extras, spec, argv[optind - 1]);
         }
-        const char* wrong = option >= kExtraBase ? parse_extra(&spec->extra[option - kExtraBase], optarg)
+        const char* wrong = option >= kExtraBase ? parse_extra(extra_of(spec, option - kExtraBase), optarg)
                                                  : parse_one(option, optarg, spec, o);
         if (wrong) {
             return wrong;
@@ -244,7 +250,7 @@ void bench_print_help(const struct bench_spec* spec) {
         "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
         "  -h          this text\n");
     for (int i = 0; i < extras_of(spec); ++i) {
-        const struct bench_extra* extra = &spec->extra[i];
+        const struct bench_extra* extra = extra_of(spec, i);
         char option[64];
         snprintf(option, sizeof option, "--%s%s%s", extra->name, extra->value ? " " : "",
                  extra->value ? extra->value : "");

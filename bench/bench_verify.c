@@ -145,3 +145,40 @@ void bench_check_sum(struct bench* b, float* buffer, size_t count, uint64_t mess
     bench_check_bytes(b, (void*)buffer, count * sizeof *buffer, kGuardBytes, (const void*)sum, what);
     free(sum);
 }
+
+double bench_touch;
+const struct bench_extra bench_touch_option = {
+    .name = "touch",
+    .help = "write every message before it is sent, and read it when it has arrived, as programs do",
+    .target = &bench_touch};
+
+void bench_write_message(const struct bench* b, unsigned char* buffer, size_t bytes, uint64_t message) {
+    if (b->options.verify) {
+        bench_fill(buffer, bytes, b->rank, message);
+    } else if (bench_touch != 0) {
+        memset(buffer, (int)message, bytes);
+    }
+}
+
+/* The sum of all words, so that the compiler cannot leave out reading any of them. */
+static uint64_t sum_of(const unsigned char* buffer, size_t bytes) {
+    uint64_t sum = 0, word;
+    size_t at = 0;
+    for (; at + sizeof word <= bytes; at += sizeof word) {
+        memcpy(&word, buffer + at, sizeof word);
+        sum += word;
+    }
+    for (; at < bytes; ++at) {
+        sum += buffer[at];
+    }
+    return sum;
+}
+
+void bench_read_message(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message) {
+    if (b->options.verify) {
+        bench_check(b, buffer, bytes, from, message);
+    } else if (bench_touch != 0) {
+        const volatile uint64_t sum = sum_of(buffer, bytes);
+        (void)sum;
+    }
+}

@@ -13,8 +13,8 @@ static void exchange_one_by_one(struct bench* b, size_t bytes, int peer) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
         unsigned char *out = bench_slot(b, b->send, bytes, slot), *in = bench_slot(b, b->recv, bytes, slot);
+        bench_write_message(b, out, bytes, b->message + (uint64_t)slot);
         if (b->options.verify) {
-            bench_fill(out, bytes, b->rank, b->message + (uint64_t)slot);
             bench_guard(in, bytes);
         }
         MPI_Sendrecv(out, (int)bytes, MPI_BYTE, peer, kTag, in, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
@@ -53,6 +53,7 @@ static double figure(const struct bench* b, size_t bytes, long iterations, doubl
 
 int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
+        bench_touch_option,
         {.name = "blocking", .help = "MPI_Sendrecv, one pair of messages after the other", .target = &blocking},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_bibw",

@@ -49,7 +49,8 @@ static double figure(const struct bench* b, size_t bytes, long iterations, doubl
 }
 
 int main(int argc, char** argv) {
-    const struct bench_extra extra[] = {{.name = "blocking",
+    const struct bench_extra extra[] = {bench_touch_option,
+                                        {.name = "blocking",
                                          .help = "MPI_Send and MPI_Recv, one message of the window after the other",
                                          .target = &blocking},
                                         {.name = NULL}};

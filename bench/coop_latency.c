@@ -62,9 +62,7 @@ static void end(struct bench* b) {
 }
 
 static void send_one(struct bench* b, size_t bytes, int peer) {
-    if (b->options.verify) {
-        bench_fill(b->send, bytes, b->rank, b->message);
-    }
+    bench_write_message(b, b->send, bytes, b->message);
     MPI_Send(b->send, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
 }
 
@@ -74,9 +72,7 @@ static void receive_one(struct bench* b, size_t bytes, int peer) {
     }
     MPI_Recv(b->recv, (int)bytes, MPI_BYTE, any_source != 0 ? MPI_ANY_SOURCE : peer, kTag, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
-    if (b->options.verify) {
-        bench_check(b, b->recv, bytes, peer, b->message);
-    }
+    bench_read_message(b, b->recv, bytes, peer, b->message);
 }
 
 static double seconds(struct bench* b, size_t bytes, long iterations) {
@@ -97,6 +93,7 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
 
 int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
+        bench_touch_option,
         {.name = "any-source", .help = "receive from MPI_ANY_SOURCE", .target = &any_source},
         {.name = "posted",
          .value = "N",

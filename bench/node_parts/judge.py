@@ -130,7 +130,7 @@ def unsteady_line(record):
     if not taken or is_steady(taken):
         return ""
     return ("warning: these CPUs are near each other at times, and far at others, so the runs of one round may differ for this reason alone: "
-            "compare many rounds (--rounds 40), and look at the quartiles in node-PART.json")
+            "measure with a smaller --near, or compare many rounds and look at the quartiles in node-PART.json")
 
 
 def limit_line(name, record):

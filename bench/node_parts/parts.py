@@ -17,6 +17,10 @@ class Part:
     ranks: int = 2
     limits: tuple = ()  # (name, program) that show what is possible without MPI; they take the same sizes
 
+    def takes_near(self):
+        """Whether the program has the option --near."""
+        return self.program in ("coop_latency", "coop_bw", "coop_bibw")
+
     def goal(self, size):
         return next((limit for largest, limit in self.goals if size <= largest), NONE)
 
@@ -25,14 +29,19 @@ EQUAL = ((M, 1.0),)
 FASTER = ((128 * K, 1 / 1.1),)
 FIRST = "-x 0 -b 1 -i 10"
 SHORT = "-m 8:4K -T 0.05"
+HALF_ROUND_TRIPS = ((2 * K, 0.75), (128 * K, 0.95))
+TOUCHED = "the data written before and read afterwards"
 
 PARTS = {
-    "latency": Part("half round trip", "coop_latency", "-m 1:4M -T 0.03", ((2 * K, 0.75), (128 * K, 0.95)), limits=(("limit", "coop_line_limit"),)),
+    "latency": Part("half round trip", "coop_latency", "-m 1:4M -T 0.03", HALF_ROUND_TRIPS, limits=(("limit", "coop_line_limit"),)),
     "one": Part("one message at a time, acknowledged by a byte", "coop_bw", "-w 1 -m 1:4M -T 0.03", ((128 * K, NONE), (4 * M, 1 / 1.8))),
     "window": Part("64 under way one way", "coop_bw", "-m 1:4M -T 0.03", FASTER,
                    limits=(("limit", "coop_window_limit"), ("limit-read", "coop_window_limit --read"))),
     "both": Part("64 under way each way at once", "coop_bibw", "-m 1:4M -T 0.03", FASTER,
                  limits=(("limit", "coop_window_limit --both"), ("limit-read", "coop_window_limit --both --read"))),
+    "latency-touch": Part(f"half round trip, {TOUCHED}", "coop_latency", "--touch -m 1:4M -T 0.03", HALF_ROUND_TRIPS),
+    "window-touch": Part(f"64 under way one way, {TOUCHED}", "coop_bw", "--touch -m 1:4M -T 0.03", FASTER),
+    "both-touch": Part(f"64 under way each way at once, {TOUCHED}", "coop_bibw", "--touch -m 1:4M -T 0.03", FASTER),
     # Threads start and end a batch together, so batches must be long.
     **{f"rate-{pairs}": Part(f"message rate of {pairs} pair{'s' * (pairs > 1)} of threads", "coop_mr",
                              f"--multiple --threads {pairs} -m 8:4K -b 21 -T 0.1", FASTER) for pairs in (1, 2, 4)},

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bench/node: a short measurement of an installation, the comparison with the goals, and refused options."""
 
+import itertools
 import json
 import os
 import re
+import subprocess
 import unittest
+from unittest import mock
 
 import programs
 from programs import node
@@ -109,6 +112,32 @@ class Measuring(unittest.TestCase):
             result = node(*arguments)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(words, result.stderr)
+
+    def test_counts_only_while_the_cores_are_near(self):
+        if not programs.prefix or len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("needs an installation (--prefix), and two cores")
+        folder = programs.new_folder()
+        result = node("--prefix", programs.prefix, "--quick", "--near", "100000", "--out", folder, "both-touch", "rate-1")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        for name, words in (("both-touch", ["--near", "100000"]), ("rate-1", [])):
+            with open(f"{folder}/node-{name}.json", encoding="utf-8") as file:
+                command = json.load(file)["command"]
+            self.assertEqual([word for word in command if word in ("--near", "100000")], words)
+        self.assertIn("--near -1: must be from 0 to 1000000", node("--near", "-1").stderr)
+
+    def test_near_is_seen_in_short_runs(self):
+        from coop_ab.errors import BadInput
+        from node_parts import cli
+
+        options = cli.parse(["--prefix", "P"])
+        for shown, limit in ((("8 0.2 0.25 0.3", "# size\n8 0.06 0.04 0.3", ""), 60), (("",), None)):
+            shown = itertools.cycle(shown)
+            run = lambda *_, **__: subprocess.CompletedProcess([], 1, next(shown), "no prefix")
+            with mock.patch.object(cli.subprocess, "run", run):
+                if limit:
+                    self.assertAlmostEqual(cli.nearest(options), limit)
+                else:
+                    self.assertRaisesRegex(BadInput, "cannot measure how near the cores are .*no prefix", cli.nearest, options)
 
     def test_words_name_parts(self):
         listed = [line.split(":")[0] for line in node("--list", "rate", "first-48").stdout.splitlines()]

@@ -8,7 +8,7 @@ from programs import coop_ab, mpirun
 import programs
 
 CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
-PAIRS = (("coop_latency", "--any-source", "--posted", "7", "--unexpected", "9"), ("coop_mr", "--threads", "3", "-w", "5"),
+PAIRS = (("coop_latency", "--any-source", "--posted", "7", "--unexpected", "9"), ("coop_latency", "--near", "1000000", "--touch"), ("coop_mr", "--threads", "3", "-w", "5"),
          ("coop_mr", "--unexpected", "--multiple", "-w", "20"), ("coop_line_limit",), ("coop_window_limit",), ("coop_window_limit", "--both"),
          ("coop_window_limit", "--read"), ("coop_window_limit", "--both", "--read", "-w", "5"), ("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
@@ -148,6 +148,8 @@ class Patterns(unittest.TestCase):
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
                 ("coop_profile", ("--one",), "option --one is unknown"),
                 ("coop_latency", ("--posted", "30001"), "option --posted: value '30001' not allowed: use a whole number from 0 to 30000"),
+                ("coop_latency", ("--near", "-1"), "option --near: value '-1' not allowed: use a number from 0 to 1000000"),
+                ("coop_alltoall", ("--near", "90"), "option --near is unknown"),
                 ("coop_mr", ("--threads", "0"), "use a whole number from 1 to 64"),
                 ("coop_allgather", ("--vector=1",), "option --vector takes no value"),
                 ("coop_scatter", ("-w", "4"), "no window of messages")):
@@ -155,6 +157,20 @@ class Patterns(unittest.TestCase):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertEqual(result.stderr.count(words), 1, result.stderr)
+
+    def test_messages_are_written_and_read_on_request(self):
+        for name in ("coop_latency", "coop_bw", "coop_bibw"):
+            result = mpirun(2, name, "--touch", "-i", 2, "-b", 2, "-x", 1, "-m", "3:12")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(sizes(result.stdout), [3, 6, 12])
+            self.assertIn(", data written and read", result.stdout)
+
+    def test_there_are_no_figures_while_the_cores_are_too_far_from_each_other(self):
+        result = mpirun(2, "coop_latency", "--near", "0.001", "-T", "0.0001", "-m", "8:16")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sizes(result.stdout), [])
+        for size in (8, 16):
+            self.assertIn(f"# no figure of {size}: the cores were not near each other for long enough (--near 0.001)", result.stdout)
 
     def test_wrong_number_of_ranks_is_refused(self):
         for name in ("coop_copy_limit", "coop_line_limit", "coop_window_limit", "coop_profile", "coop_overlap"):
