@@ -130,7 +130,7 @@ class Measuring(unittest.TestCase):
         from node_parts import cli
 
         options = cli.parse(["--prefix", "P"])
-        for shown, limit in ((("8 0.2 0.25 0.3", "# size\n8 0.06 0.04 0.3", ""), 60), (("",), None)):
+        for shown, limit in ((("8 0.2", "# size\n8 0.06", ""), 150), (("",), None)):
             shown = itertools.cycle(shown)
             run = lambda *_, **__: subprocess.CompletedProcess([], 1, next(shown), "no prefix")
             with mock.patch.object(cli.subprocess, "run", run):
