@@ -181,13 +181,13 @@ alltoall_on_crowded_node() { # BYTES CALLS PROGRAM…
 lane_row_of() { sed -n '/^  lane /,/^  [^ ]/p' "$log.job" | grep -aq "<= $1 KiB"; } # KIB
 
 lane_is_used() { # NP ARGUMENT…
-    launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" && grep -aq '^  lane ' "$log.job"
+    launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" && lane_is_reported
 }
 
 # Another way was found, and data is correct.
 lane_is_avoided() { # NP ARGUMENT…
     launch_and_keep both "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" || return 1
-    grep -aq '^  send ' "$log.job" && ! grep -aq '^  lane ' "$log.job"
+    grep -aq '^  send ' "$log.job" && ! lane_is_reported
 }
 
 part_lane_apart() {
