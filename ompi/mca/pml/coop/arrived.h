@@ -36,10 +36,32 @@ struct Packet {
     }
 };
 
+// A whole eager message in one piece, as nearly all of the lane are: a copy of its header, which the peer cannot change any
+// more, and the payload.
+struct Whole {
+    const wire::MatchHeader* header;
+    const std::byte* payload;
+    std::size_t bytes;
+};
+
+// The same as a packet.
+struct WholePacket {
+    explicit WholePacket(const Whole& whole) noexcept {
+        segments[0].seg_addr.pval = const_cast<wire::MatchHeader*>(whole.header);
+        segments[0].seg_len = sizeof *whole.header;
+        segments[1].seg_addr.pval = const_cast<std::byte*>(whole.payload);
+        segments[1].seg_len = whole.bytes;
+    }
+    Packet packet() const noexcept { return {nullptr, segments, segments[1].seg_len > 0 ? 2u : 1u}; }
+
+    mca_btl_base_segment_t segments[2];
+};
+
 struct Arrived {
     opal_free_list_item_t item;
     match::Arrival arrival;
     match::Posted* posted;  // the matched receive, until the packet is delivered to it
+    Arrived* next_due;      // the next one that has been matched and not been delivered yet
     mca_btl_base_module_t* btl;
     std::uint16_t context;
     mca_btl_base_segment_t segment;  // header and payload in one piece
@@ -66,6 +88,7 @@ struct Arrived {
 
 // Copies the packet. Ends the job if there is no memory.
 Arrived* keep(const Packet& packet) noexcept;
+inline Arrived* keep(const Whole& whole) noexcept { return keep(WholePacket(whole).packet()); }
 void discard(Arrived* arrived) noexcept;
 
 }  // namespace coop::pml

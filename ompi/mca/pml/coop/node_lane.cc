@@ -149,7 +149,13 @@ void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept 
     on_eager({nullptr, segments, 2, &parts});
 }
 
-void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+void take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
+    wire::MatchHeader header;
+    std::memcpy(&header, body, sizeof header);
+    on_whole({&header, body + sizeof header, bytes - sizeof header});
+}
+
+[[gnu::noinline]] void take_other(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
     if (kind == kInParts || kind == kOffered) return take_parts(body, bytes, kind == kOffered);
     Head head;
     std::size_t copied = 0;
@@ -162,6 +168,12 @@ void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
     default: protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane has no known kind");
     }
     hand_over(kind, head, copied, body, bytes);
+}
+
+void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+    if (kind == static_cast<std::uint8_t>(wire::Kind::kMatch) && bytes >= sizeof(wire::MatchHeader)) [[likely]]
+        return take_whole(body, bytes);
+    take_other(kind, body, bytes);
 }
 
 int poll_now(Receiving& it) noexcept {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "diagnose.h"
 #include "node_lane.h"
@@ -16,33 +17,46 @@ namespace coop::pml {
 namespace {
 
 // Keeps a message that has overtaken an earlier one. Under Comm::lock.
-void hold_back(Peer& peer, const Packet& packet) noexcept {
-    Arrived* arrived = keep(packet);
+template <class Message>
+[[gnu::noinline]] void hold_back(Peer& peer, const Message& message) noexcept {
+    Arrived* arrived = keep(message);
     if (!match::Engine::keep_early(peer.source, &arrived->arrival)) diagnose_repeated(arrived->header());
     module.counters.count(Counter::kOutOfOrder);
 }
 
-void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
-    c.engine.keep_unexpected(peer.source, &keep(packet)->arrival);
+template <class Message>
+[[gnu::noinline]] void keep_unexpected(Comm& c, Peer& peer, const Message& message) noexcept {
+    c.engine.keep_unexpected(peer.source, &keep(message)->arrival);
     module.counters.up(Gauge::kUnexpected);
 }
 
-using Due = List<match::Arrival, &match::Arrival::node>;
-
-// Matches the early messages that are now in order: those that match a posted receive go to `due`, the others become
-// unexpected. Under Comm::lock. Without the lock, Comm and Peer may be used only until the last of the matched receives
-// is delivered: the communicator may then be freed.
-void release_early(Comm& c, Peer& peer, Due& due) noexcept {
+// Matches the early messages that are now in order. Returns those that match a posted receive, linked by `next_due`; the
+// others become unexpected. Under Comm::lock. Without the lock, Comm and Peer may be used only until the last of the matched
+// receives is delivered: the communicator may then be freed.
+[[gnu::noinline]] Arrived* release_early(Comm& c, Peer& peer) noexcept {
+    Arrived* due = nullptr;
+    Arrived** end = &due;
     while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
         Arrived* arrived = Arrived::from(arrival);
         arrived->posted = c.engine.take_posted(peer.source, arrival->tag);
         if (peer.source.offered) meet_offered(peer, arrived->header(), arrived->posted);
         if (arrived->posted) {
-            due.push_back(arrival);
+            arrived->next_due = nullptr;
+            *end = arrived;
+            end = &arrived->next_due;
         } else {
             c.engine.keep_unexpected(peer.source, arrival);
             module.counters.up(Gauge::kUnexpected);
         }
+    }
+    return due;
+}
+
+[[gnu::noinline]] void deliver_due(Peer& peer, Arrived* due) noexcept {
+    while (due) {
+        Arrived* const arrived = std::exchange(due, due->next_due);
+        receive(*RecvRequest::from(arrived->posted), peer, arrived->packet());
+        discard(arrived);
     }
 }
 
@@ -50,17 +64,19 @@ std::size_t length_of(const Packet& packet, const wire::MatchHeader& header) noe
     return header.kind == wire::Kind::kRts ? static_cast<const wire::RtsHeader*>(packet.header())->length
                                            : packet.bytes() - sizeof header;
 }
+std::size_t length_of(const Whole& message, const wire::MatchHeader&) noexcept { return message.bytes; }
 
-// The hot path of a receiver.
-void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
+// The hot path of a receiver. Message: Packet or Whole.
+template <class Message>
+void arrive(Comm& c, const wire::MatchHeader& header, const Message& message) noexcept {
     if (header.source >= c.size) [[unlikely]]
         diagnose_rank(header, c.size);
     Peer& peer = c.peer(header.source);
     match::Posted* posted;
-    Due due;
+    Arrived* due = nullptr;
     peer.run.store(0, std::memory_order_relaxed);
-    if (peer.streams.load(std::memory_order_relaxed)) peer.streams.store(false, std::memory_order_relaxed);
-    if (length_of(packet, header) > node::LaneTraffic::kLong) peer.traffic.arrived();
+    peer.streams.store(false, std::memory_order_relaxed);
+    if (length_of(message, header) > node::LaneTraffic::kLong) peer.traffic.arrived();
     if (module.has_offered.load(std::memory_order_relaxed)) module.has_offered.store(false, std::memory_order_relaxed);
     {
         Guard guard(c.lock);
@@ -69,32 +85,39 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
         } else if (const auto order = match::Engine::take_sequence(peer.source, header.sequence);
                    order != match::ArrivalOrder::kInOrder) [[unlikely]] {
             if (order == match::ArrivalOrder::kRepeated) diagnose_repeated(header);
-            return hold_back(peer, packet);
+            return hold_back(peer, message);
         }
         posted = c.engine.take_posted(peer.source, header.tag);
         if (peer.source.offered) meet_offered(peer, header, posted);
-        if (!posted) keep_unexpected(c, peer, packet);
+        if (!posted) keep_unexpected(c, peer, message);
         if (!peer.source.early.empty()) [[unlikely]]
-            release_early(c, peer, due);
+            due = release_early(c, peer);
     }
-    if (posted) receive(*RecvRequest::from(posted), peer, packet);
-    while (match::Arrival* arrival = due.pop_front()) {
-        Arrived* arrived = Arrived::from(arrival);
-        receive(*RecvRequest::from(arrived->posted), peer, arrived->packet());
-        discard(arrived);
-    }
+    if (posted) receive(*RecvRequest::from(posted), peer, message);
+    if (due) [[unlikely]]
+        deliver_due(peer, due);
 }
 
-void deliver(const wire::MatchHeader& header, const Packet& packet) noexcept {
-    Comm* c = find_comm(header.context);
-    if (!c) [[unlikely]] {
-        Arrived* arrived = keep(packet);
-        c = keep_homeless(arrived, header.context);
-        if (!c) return;
-        arrive(*c, arrived->header(), arrived->packet());
-        return discard(arrived);
-    }
-    arrive(*c, header, packet);
+[[gnu::noinline]] void deliver_homeless(Arrived* arrived) noexcept {
+    Comm* const c = keep_homeless(arrived, arrived->header().context);
+    if (!c) return;
+    arrive(*c, arrived->header(), arrived->packet());
+    discard(arrived);
+}
+
+template <class Message>
+void deliver(const wire::MatchHeader& header, const Message& message) noexcept {
+    Comm* const c = find_comm(header.context);
+    if (!c) [[unlikely]]
+        return deliver_homeless(keep(message));
+    arrive(*c, header, message);
+}
+
+// Ends the job because an eager header is damaged, of which `bytes` bytes have arrived.
+[[noreturn, gnu::noinline]] void diagnose_match(const wire::MatchHeader& header, std::size_t bytes) noexcept {
+    wire::Damage damage{};
+    static_cast<void>(wire::valid_match(&header, bytes, damage));
+    diagnose_header(damage, bytes < sizeof header ? Sender() : Sender(header));
 }
 
 // Long messages that came through the lane: their senders watch how much of them we keep.
@@ -142,12 +165,15 @@ void discard(Arrived* a) noexcept {
 
 void on_eager(const Packet& packet) noexcept {
     const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
-    if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
-        wire::Damage damage{};
-        static_cast<void>(wire::valid_match(&header, packet.first_bytes(), damage));
-        diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header));
-    }
+    if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]]
+        diagnose_match(header, packet.first_bytes());
     deliver(header, packet);
+}
+
+void on_whole(const Whole& message) noexcept {
+    if (!wire::match_is_whole(*message.header)) [[unlikely]]
+        diagnose_match(*message.header, sizeof *message.header);
+    deliver(*message.header, message);
 }
 
 extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,

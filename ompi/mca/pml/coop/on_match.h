@@ -9,6 +9,7 @@ namespace coop::pml {
 
 // An eager message. Its caller holds a Polling.
 void on_eager(const Packet& packet) noexcept;
+void on_whole(const Whole& message) noexcept;
 
 extern "C" {
 void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des,

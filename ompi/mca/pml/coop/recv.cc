@@ -75,20 +75,16 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
 extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                  ompi_communicator_t* comm, ompi_status_public_t* status) {
     const Inside turn;
-    RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
-    if (!r) return MPI_ERR_NO_MEM;
-    set_blocking(*r);
-    start_recv(*r);
-    return wait(*r, status);
+    RecvRequest* r = begin_recv(buf, count, datatype, src, tag, comm, rndv::RecvCall::kRecv);
+    return r ? wait(*r, status) : MPI_ERR_NO_MEM;
 }
 
 extern "C" int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                   ompi_communicator_t* comm, ompi_request_t** request) {
     const Inside turn;
-    RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
+    RecvRequest* r = begin_recv(buf, count, datatype, src, tag, comm, rndv::RecvCall::kIrecv);
     if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
-    start_recv(*r);
     return OMPI_SUCCESS;
 }
 

@@ -27,8 +27,7 @@ void free_slot(RecvRequest& r) noexcept {
 }
 
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
-    const auto least = static_cast<std::size_t>(module.config.rtr_min);
-    if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
+    if (!peer || peer->source.offered) return false;
     const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
     return peer->may_offer(r.capacity, wish) && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;

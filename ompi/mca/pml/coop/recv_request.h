@@ -67,11 +67,12 @@ struct RecvRequest {
     ompi_communicator_t* comm() noexcept { return base.req_base.req_comm; }
 };
 
+// Returns null if there is no memory for a request.
 RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
                        ompi_communicator_t* comm, bool persistent) noexcept;
-
-// Called before start_recv() if the caller waits in the MPI call.
-inline void set_blocking(RecvRequest& request) noexcept { request.call = rndv::RecvCall::kRecv; }
+// Makes one and starts it.
+RecvRequest* begin_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                        ompi_communicator_t* comm, rndv::RecvCall call) noexcept;
 
 // Updates the offer of one of our receives to the peer when a message of the peer has matched `posted` (null: no
 // receive). Under Comm::lock.
@@ -90,6 +91,7 @@ void start_recv_of(RecvRequest& request, Arrived* arrived) noexcept;
 
 // Delivers the first packet of a message to the receive that it has matched.
 void receive(RecvRequest& request, Peer& peer, const Packet& packet) noexcept;
+void receive(RecvRequest& request, Peer& peer, const Whole& message) noexcept;
 void receive_eager(RecvRequest& request, const Packet& packet) noexcept;
 
 // Later packets (on_answer.cc has validated the headers).

@@ -31,7 +31,7 @@ void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noex
 [[nodiscard]] bool take_slot(RecvRequest& r) noexcept;
 void free_slot(RecvRequest& r) noexcept;
 
-// True if the receive should be offered to its sender once it is posted.
+// True if the receive, of at least pml_coop_rtr_min bytes, should be offered to its sender once it is posted.
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept;
 // Offers a receive that has just been posted, if the sender's next message with this tag is certain to match it. Under
 // Comm::lock.

@@ -36,6 +36,22 @@ HandlerLink& process_handler() noexcept {
     return link;
 }
 
+void Handler::enter_active() noexcept {
+    if (turn_.on()) turn_.enter();
+}
+
+void Handler::leave_active() noexcept {
+    const bool exclusive = turn_.on();
+    if (lacks_notice() && (!exclusive || turn_.is_outermost())) arm_and_look();
+    if ((!exclusive || turn_.leave()) && lacks_notice()) [[unlikely]]
+        ask();
+}
+
+void Handler::leave_polling_active() noexcept {
+    if (turn_.on() && turn_.leave() && lacks_notice()) [[unlikely]]
+        ask();
+}
+
 void Handler::add(Source& source) { sources_.push_back(&source); }
 
 void Handler::watch_all() {

@@ -102,22 +102,18 @@ public:
             sweeps_.store(sweeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
+    // Most processes have no handler: the rest of these three is out of line, so that an entry point costs one comparison.
     void enter() noexcept {
-        if (active_ && turn_.on()) turn_.enter();
+        if (active_) enter_active();
     }
     void leave() noexcept {
-        if (!active_) return;
-        const bool exclusive = turn_.on();
-        if (lacks_notice() && (!exclusive || turn_.is_outermost())) arm_and_look();
-        if ((!exclusive || turn_.leave()) && lacks_notice()) [[unlikely]]
-            ask();
+        if (active_) leave_active();
     }
 
     // leave() after a poll. Does not request interrupts, because the application may poll again soon; if they are
     // needed, wakes the handler to request them later.
     void leave_polling() noexcept {
-        if (active_ && turn_.on() && turn_.leave() && lacks_notice()) [[unlikely]]
-            ask();
+        if (active_) leave_polling_active();
     }
 
     // Counts a callback of another part of Open MPI that the handler left to the application's next call.
@@ -138,6 +134,9 @@ private:
     bool lacks_notice() const noexcept { return wanted() > armed_.load(std::memory_order_relaxed); }
     enum class Woken : std::uint8_t { kNot, kAsked, kInterrupted };
 
+    void enter_active() noexcept;
+    void leave_active() noexcept;
+    void leave_polling_active() noexcept;
     void watch_all();
     void ask() noexcept;
     std::uint64_t arm_and_look() noexcept;

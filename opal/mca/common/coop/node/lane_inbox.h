@@ -96,13 +96,14 @@ private:
     template <class Take, class Damaged>
     int drain(std::uint32_t at, Take&& take, Damaged&& damaged) {
         LaneReader<LaneMemory>& reader = rings_[at].reader;
+        std::byte* const bytes = area_.ring(at);
         int records = 0;
         for (auto record = reader.look(); record; record = reader.look()) {
             if (record->kind == 0) [[unlikely]] {
                 damaged(at);
                 break;
             }
-            take(record->kind, area_.ring(at) + record->at, record->bytes);
+            take(record->kind, bytes + record->at, record->bytes);
             reader.pass(*record);
             if (++records == static_cast<int>(kMostRecords)) break;
         }

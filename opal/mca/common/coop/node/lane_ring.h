@@ -168,39 +168,47 @@ template <class Memory>
 class LaneReader {
 public:
     LaneReader() = default;
-    LaneReader(Memory memory, std::uint32_t ring_bytes) noexcept : memory_(memory), size_(ring_bytes) {}
+    LaneReader(Memory memory, std::uint32_t ring_bytes) noexcept
+        : memory_(memory), size_(ring_bytes), longest_(longest_lane_record(ring_bytes)) {}
 
     // Returns the next record, which stays until pass(); nothing: none is there yet.
     std::optional<LaneRecord> look() noexcept {
-        std::uint64_t word = memory_.load_word(offset());
-        if (word == lane_word(kLaneSkip, 0) && offset() > 0) {
-            position_ += size_ - offset();
+        std::uint32_t at = offset();
+        std::uint64_t word = memory_.load_word(at);
+        if (word == lane_word(kLaneSkip, 0) && at > 0) [[unlikely]] {
+            position_ += size_ - at;
+            at = 0;
             word = memory_.load_word(0);
         }
         if (word == 0) return std::nullopt;
         const auto kind = static_cast<std::uint8_t>(word);
         const std::uint64_t bytes = word >> 8;
-        if (kind == kLaneSkip || bytes > longest_lane_record(size_) ||
-            offset() + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
-            return LaneRecord{offset(), 0, 0};
-        return LaneRecord{offset() + kLaneWord, static_cast<std::uint32_t>(bytes), kind};
+        if (kind == kLaneSkip || bytes > longest_ || at + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
+            [[unlikely]]
+            return LaneRecord{at, 0, 0};
+        return LaneRecord{at + kLaneWord, static_cast<std::uint32_t>(bytes), kind};
     }
 
     void pass(const LaneRecord& record) noexcept {
-        const std::uint32_t bytes = lane_record_bytes(record.bytes);
-        position_ += bytes;
-        used_ = std::max(used_, record.at - kLaneWord + bytes);
-        if (position_ - told_ >= lane_delay(used_)) memory_.store_freed(told_ = position_);
+        const std::uint32_t bytes = lane_record_bytes(record.bytes), end = record.at - kLaneWord + bytes;
+        if (end > used_) {
+            used_ = end;
+            delay_ = lane_delay(end);
+        }
+        const std::uint64_t position = position_ + bytes;
+        position_ = position;
+        if (position - told_ >= delay_) memory_.store_freed(told_ = position);
     }
 
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
 
     Memory memory_{};
-    std::uint32_t size_ = 0;
-    std::uint64_t position_ = 0;  // of the next record
-    std::uint64_t told_ = 0;      // what the writer may know
-    std::uint32_t used_ = 0;      // the end of the farthest record
+    std::uint32_t size_ = 0, longest_ = 0;
+    std::uint64_t position_ = 0;               // of the next record
+    std::uint64_t told_ = 0;                   // what the writer may know
+    std::uint32_t used_ = 0;                   // the end of the farthest record
+    std::uint32_t delay_ = lane_delay(0);      // how much may be read before the writer is told
 };
 
 // A ring in memory.
