@@ -61,6 +61,23 @@ TEST(Usage, counts_messages_and_bytes_where_they_belong) {
     EXPECT_EQ(usage.bytes(), 72u + 100'000u + (std::uint64_t{5} << 30));
 }
 
+TEST(Usage, a_column_counts_in_the_cells_of_its_row_and_reason) {
+    Usage usage = table(), expected = table();
+    Usage::Column column = usage.column(1, 2);
+    for (const std::uint64_t bytes : {0ull, 1ull, 64ull, 65ull, 100'000ull, ~0ull >> 1}) {
+        column.add(bytes);
+        expected.add(1, 2, bytes);
+    }
+    EXPECT_EQ(usage.to_words(), expected.to_words());
+    EXPECT_EQ(usage.messages(), 6u);
+}
+
+TEST(Usage, a_column_that_the_table_does_not_have_counts_nothing) {
+    Usage usage = table();
+    for (Usage::Column column : {usage.column(3, 0), usage.column(0, 4), Usage::Column()}) column.add(8);
+    EXPECT_EQ(usage.messages(), 0u);
+}
+
 TEST(Usage, ignores_rows_reasons_and_classes_that_it_does_not_have) {
     Usage usage = table();
     usage.add(3, 0, 8);

@@ -457,7 +457,7 @@ bool parts_survive(Orders orders, unsigned seed) {
     const auto words_of = [](std::uint32_t n) { return 1 + n * 7 % 29; };
     const auto value = [](std::uint32_t n, std::uint32_t i) { return lane_word(2, (n + i) % 64); };
     std::uint32_t begun = 0, written = 0, read = 0, taken = 0;
-    std::optional<std::uint32_t> at;  // of the record that is being written
+    LanePlace at;  // of the record that is being written
     for (int step = 0; step < 40000 && read < kRecords; ++step) {
         if (begun < kRecords && model.pick(2) == 0) {
             const std::uint32_t words = words_of(begun);
@@ -473,7 +473,7 @@ bool parts_survive(Orders orders, unsigned seed) {
             for (; written < end; ++written)
                 model.store(writes.seen, *at / 8 + 1 + written, value(begun, written), false);
             LaneParts<ModelMemory>(to, *at).tell(written * 8);
-            if (written == words) ++begun, at.reset();
+            if (written == words) ++begun, at = {};
             continue;
         }
         if (!reads.late.empty() && model.pick(3) == 0) reads.do_late_load();

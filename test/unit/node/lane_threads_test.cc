@@ -30,7 +30,7 @@ void send_all(LaneArea area, std::uint32_t sender) {
         LaneWriter<LaneMemory> writer(area.memory_of(*ring), area.shape().ring_bytes);
         for (const std::uint32_t end = (round + 1) * kRecords / kRounds; n < end; ++n) {
             const std::uint32_t bytes = n % 4 ? 8 + n % 50 : length_of(sender, n);
-            std::optional<std::uint32_t> at;
+            LanePlace at;
             while (!(at = writer.reserve(bytes))) std::this_thread::yield();
             std::memset(area.ring(*ring) + *at, static_cast<int>(n & 0xff), bytes);
             const std::uint32_t head[2] = {sender, n};

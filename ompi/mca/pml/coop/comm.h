@@ -106,6 +106,11 @@ struct Peer {
     // Our end of the lane to the peer; null: none, or not yet.
     LaneOut* lane() const noexcept { return neighbour ? neighbour->knock() : nullptr; }
 
+    // The same, but it counts no message towards opening one.
+    LaneOut* open_lane() const noexcept {
+        return neighbour ? neighbour->lane_out.load(std::memory_order_acquire) : nullptr;
+    }
+
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
 
     std::uint32_t job_rank() const noexcept { return proc->super.proc_name.vpid; }
@@ -115,6 +120,14 @@ struct Peer {
         const std::uint32_t before = run.load(std::memory_order_relaxed);
         run.store(before + 1, std::memory_order_relaxed);
         return before > 0;
+    }
+
+    // The same as count() for a message that fits the lane.
+    void count_in_lane(std::size_t bytes) noexcept {
+        module.lane_usage.add(bytes);
+        if (usage) [[unlikely]]
+            usage->add(static_cast<std::uint32_t>(rndv::Row::kLane),
+                       static_cast<std::uint32_t>(rndv::Reason::kFitsLane), bytes);
     }
 
     void count(rndv::Row row, rndv::Reason reason, std::size_t bytes) noexcept {

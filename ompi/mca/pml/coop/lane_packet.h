@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "coop/base/short_copy.h"
+
 #include "comm.h"
 #include "device_memory.h"
 #include "packet.h"
@@ -17,12 +19,16 @@ inline bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexce
     return (type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) && (count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS));
 }
 
-// Where the bytes of a message lie in a buffer of the user in order and without gaps. Null: nowhere, or perhaps in
-// device memory. An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
-inline const char* contiguous_base(const opal_datatype_t& type, std::size_t count, const void* buffer) noexcept {
-    if (!is_contiguous(type, count) || device_memory_is_possible()) return nullptr;
+// Where the bytes of such a message begin. An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
+inline const char* start_of(const opal_datatype_t& type, const void* buffer) noexcept {
     return reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(buffer) +
                                          static_cast<std::uintptr_t>(type.true_lb));
+}
+
+// Where the bytes of a message lie in a buffer of the user in order and without gaps. Null: nowhere, or perhaps in
+// device memory.
+inline const char* contiguous_base(const opal_datatype_t& type, std::size_t count, const void* buffer) noexcept {
+    return is_contiguous(type, count) && !device_memory_is_possible() ? start_of(type, buffer) : nullptr;
 }
 
 // Packs at most `bytes` bytes from the convertor's position on. Returns their number.
@@ -55,8 +61,27 @@ inline std::size_t longest_for(const LaneOut& lane, const Peer& peer, bool waits
     return lane.message_max(waits, kernel_may_copy(peer, wish));
 }
 
-// The payload in the cache line of a record's word.
+// The payload in the cache line of a record's word. It is written last: the receiver polls the line, and each poll takes it
+// away from this core.
 constexpr std::size_t kInFirstLine = node::kLaneLine - node::kLaneWord - sizeof(wire::MatchWords);
+static_assert(kInFirstLine == kShortCopy);
+
+inline void copy_behind_first(std::byte* payload, const char* from, std::size_t bytes) noexcept {
+    if (bytes > kInFirstLine) std::memcpy(payload + kInFirstLine, from + kInFirstLine, bytes - kInFirstLine);
+}
+inline void copy_first(std::byte* payload, const char* from, std::size_t bytes) noexcept {
+    if (bytes >= kInFirstLine) std::memcpy(payload, from, kInFirstLine);
+    else copy_short(payload, reinterpret_cast<const std::byte*>(from), bytes);
+}
+
+// The header with the damage that a test wants. By value: it stays in a register.
+inline wire::MatchWords damaged_if_told(wire::MatchWords header) noexcept {
+    if (!module.faults.armed()) [[likely]]
+        return header;
+    wire::MatchWords damaged = header;
+    damage_if_told(wire::Kind::kMatch, &damaged, sizeof damaged);
+    return damaged;
+}
 
 // Sends an eager message from the user's buffer. make_header() is called only if there is room: a message that has taken
 // its sequence number has to be sent. Returns false if the ring is full.
@@ -66,28 +91,31 @@ bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t co
     return lane.put(wire::Kind::kMatch, sizeof(wire::MatchWords) + bytes, [&](std::byte* body) {
         const char* const from = contiguous_base(datatype->super, count, buf);
         std::byte* const payload = body + sizeof(wire::MatchWords);
-        // Write the first cache line last: the receiver polls it, and each poll takes the line away from this core.
-        const std::size_t first = std::min(bytes, kInFirstLine);
-        const auto copy = [&] { std::memcpy(payload + first, from + first, bytes - first); };
+        const auto copy = [&] { copy_behind_first(payload, from, bytes); };
         if (from && bytes >= lane.timed_from()) lane.copy_long(bytes, copy);
-        else if (from && bytes > first) copy();
-        else if (!from && bytes > 0) pack(peer, buf, count, datatype, payload, bytes);
-        if (from) std::memcpy(payload, from, first);
-        wire::MatchWords header = make_header();
-        damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+        else if (from) copy();
+        else if (bytes > 0) pack(peer, buf, count, datatype, payload, bytes);
+        if (from) copy_first(payload, from, bytes);
+        const wire::MatchWords header = damaged_if_told(make_header());
         std::memcpy(body, &header, sizeof header);
         return sizeof header + bytes;
     });
 }
 
-// make_header() with the damage that a test wants.
+// The hot path of a sender: a message of at most lane.short_max() bytes from a contiguous buffer. The same as send_whole(),
+// without what such a message does not need. Returns false if the ring is full.
 template <class MakeHeader>
-auto damaged_if_told(MakeHeader& make_header) noexcept {
-    return [&make_header] {
-        wire::MatchWords header = make_header();
-        damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-        return header;
-    };
+[[gnu::always_inline]] inline bool send_short(LaneOut& lane, const char* from, MakeHeader&& make_header,
+                                              std::size_t bytes) noexcept {
+    return lane.put(
+        wire::Kind::kMatch, sizeof(wire::MatchWords) + bytes, [&](std::byte * body) __attribute__((always_inline)) {
+            std::byte* const payload = body + sizeof(wire::MatchWords);
+            copy_behind_first(payload, from, bytes);
+            copy_first(payload, from, bytes);
+            const wire::MatchWords header = make_header();
+            std::memcpy(body, &header, sizeof header);
+            return sizeof header + bytes;
+        });
 }
 
 // The same in parts, for a message whose sender waits. Returns false if the ring is full, or the buffer or this process
@@ -96,7 +124,7 @@ template <class MakeHeader>
 bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                    MakeHeader&& make_header, std::size_t bytes) noexcept {
     const char* const from = contiguous_base(datatype->super, count, buf);
-    return from && lane.put_in_parts(damaged_if_told(make_header), from, bytes);
+    return from && lane.put_in_parts([&] { return damaged_if_told(make_header()); }, from, bytes);
 }
 
 // Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their

@@ -214,6 +214,8 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     static_assert(rndv::kRows <= Usage::kMaxRows && rndv::kReasons <= Usage::kMaxReasons);
     module.usage = Usage(rndv::kRows, rndv::kReasons);
     module.usage.set_threads(module.threads);
+    module.lane_usage = module.usage.column(static_cast<std::uint32_t>(rndv::Row::kLane),
+                                            static_cast<std::uint32_t>(rndv::Reason::kFitsLane));
     module.counters.set_threads(module.threads);
     OBJ_CONSTRUCT(&module.arrived, opal_free_list_t);
     OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);

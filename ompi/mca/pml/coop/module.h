@@ -72,6 +72,7 @@ struct Module {
     Config config;  // checked, and in use
     Faults faults;
     Usage usage;
+    Usage::Column lane_usage;  // of messages that fit the lane
     Counters counters;
     Ticks ticks;  // unit of Counter::kCopyTime
     HandleTable<SendRequest> sends;

@@ -196,6 +196,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
                                static_cast<std::size_t>(module.config.eager_limit)})),
       timed_from_(may_offer_ ? std::min(node::LanePace::kShortest, one_piece_max_ + 1) : one_piece_max_ + 1),
       whole_max_(module.crowded && earns_ ? std::min(one_piece_max_, kFirstOfMany) : one_piece_max_),
+      short_max_(std::min({whole_max_, timed_from_ - 1, node::kShortestOffer - 1, node::LaneTraffic::kLong})),
       limit_(shape.ring_bytes, bounds(shape.ring_bytes), alone_until_found(bounds(shape.ring_bytes)),
              may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
@@ -228,6 +229,12 @@ void LaneOut::earn(std::size_t bytes) noexcept {
 std::size_t LaneOut::fitting() const noexcept {
     const std::uint32_t end = writer_.end();
     return end == area_.shape().ring_bytes ? SIZE_MAX : node::longest_record_of(end) - kHeaderRoom;
+}
+
+node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
+    while (use_more())
+        if (const node::LanePlace at = writer_.reserve(bytes)) return at;
+    return {};
 }
 
 bool LaneOut::use_more() noexcept {

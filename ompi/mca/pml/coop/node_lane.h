@@ -91,6 +91,8 @@ public:
         return is_found ? std::max(whole_max_, limit_.alone()) : SIZE_MAX;
     }
 
+    // The largest message that always goes at once, in one piece and untimed, whether its sender waits or not.
+    std::size_t short_max() const noexcept { return short_max_; }
     // The shortest message whose copy is timed.
     std::size_t timed_from() const noexcept { return timed_from_; }
     // Makes a copy of a long message into the ring; under the lock, from put().
@@ -107,7 +109,7 @@ public:
     // Sends a packet of at most `bytes` bytes. write(body) fills it in and returns its length, or 0 if it cannot.
     // Returns false if the ring is full, or nothing was written.
     template <class Write>
-    bool put(wire::Kind kind, std::size_t bytes, Write&& write) noexcept {
+    [[gnu::always_inline]] bool put(wire::Kind kind, std::size_t bytes, Write&& write) noexcept {
         const SpinGuard guard(lock_, module.threads);
         return put_now(kind, bytes, write);
     }
@@ -117,9 +119,9 @@ public:
     // belongs to another job: it need not end if we do in between. make_header() is called only if there is room.
     template <class MakeHeader>
     bool put_in_parts(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
-        const auto at = is_guest_ ? std::nullopt : reserve(parts_bytes(bytes));
+        const node::LanePlace at = is_guest_ ? node::LanePlace() : reserve(parts_bytes(bytes));
         if (at) write_in_parts(*at, make_header(), from, bytes);
-        return at.has_value();
+        return static_cast<bool>(at);
     }
 
     // Whether the receiver should read a message of this length if its sender waits (coop/node/lane_offer.h).
@@ -131,7 +133,7 @@ public:
     enum class Offered : std::uint8_t { kNoRoom, kRead, kWritten };
     template <class MakeHeader>
     Offered put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
-        const auto at = reserve(parts_bytes(bytes));
+        const node::LanePlace at = reserve(parts_bytes(bytes));
         if (!at) return Offered::kNoRoom;
         return offer(*at, make_header(), from, bytes) ? Offered::kRead : Offered::kWritten;
     }
@@ -160,11 +162,12 @@ private:
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
 
-    std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
-        auto at = writer_.reserve(bytes);
-        while (!at && use_more()) at = writer_.reserve(bytes);
-        return at;
+    node::LanePlace reserve(std::uint32_t bytes) noexcept {
+        if (const node::LanePlace at = writer_.reserve(bytes)) [[likely]]
+            return at;
+        return reserve_more(bytes);
     }
+    node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
     // The largest message that is quicker through the lane, as was measured. On a crowded node a CPU makes one copy after the
     // other, so both count, as they do for alone().
     std::size_t found_max(bool waits) const noexcept {
@@ -191,8 +194,8 @@ private:
     bool use_more() noexcept;
 
     template <class Write>
-    bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
-        const auto at = reserve(static_cast<std::uint32_t>(bytes));
+    [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
+        const node::LanePlace at = reserve(static_cast<std::uint32_t>(bytes));
         if (!at) return false;
         const std::size_t written = write(area_.ring(ring_) + *at);
         if (written == 0) return false;
@@ -210,7 +213,7 @@ private:
     std::uint64_t offers_ = 0;
     Outstanding outstanding_;
     node::OfferBackoff backoff_;
-    std::size_t longest_, one_piece_max_, timed_from_, whole_max_;
+    std::size_t longest_, one_piece_max_, timed_from_, whole_max_, short_max_;
     std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
     std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure

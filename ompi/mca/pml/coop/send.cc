@@ -73,7 +73,7 @@ template <class MakeHeader>
     const char* const from = contiguous_base(datatype->super, count, buf);
     if (!from || !lane.begins_offer()) return false;
     module.has_offered.store(true, std::memory_order_relaxed);
-    const LaneOut::Offered end = lane.put_offered(damaged_if_told(make_header), from, bytes);
+    const LaneOut::Offered end = lane.put_offered([&] { return damaged_if_told(make_header()); }, from, bytes);
     if (end == LaneOut::Offered::kNoRoom) {
         module.has_offered.store(false, std::memory_order_relaxed);
         return false;
@@ -116,7 +116,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))
         return false;
-    peer.count(rndv::Row::kLane, rndv::Reason::kFitsLane, bytes);
+    peer.count_in_lane(bytes);
     return true;
 }
 
@@ -226,6 +226,23 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     return OMPI_SUCCESS;
 }
 
+// The hot path: a short message for which the lane has room. Returns false, and has done nothing, if it has to go another way.
+[[gnu::always_inline]] inline bool goes_by_lane(Peer& peer, const void* buf, std::size_t count,
+                                                const opal_datatype_t& type, int tag,
+                                                ompi_communicator_t* comm) noexcept {
+    LaneOut* const lane = peer.open_lane();
+    const std::size_t bytes = type.size * count;
+    if (!lane || bytes > lane->short_max() || peer.has_line() || module.faults.armed()) return false;
+    if (!is_contiguous(type, count) || device_memory_is_possible()) return false;
+    const auto header = [&]() __attribute__((always_inline)) {
+        return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
+                                  peer.take_sequence());
+    };
+    if (!send_short(*lane, start_of(type, buf), header, bytes)) return false;
+    peer.count_in_lane(bytes);
+    return true;
+}
+
 // Starts a send that is not buffered. `request` is null if the send is already complete or has failed.
 template <bool blocking>
 inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
@@ -239,6 +256,29 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
         send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
         return OMPI_SUCCESS;
     return begin_request(peer, buf, count, datatype, dst, tag, mode, comm, blocking, sequence, request);
+}
+
+[[gnu::noinline]] int send_otherwise(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst,
+                                     int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) noexcept {
+    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
+    SendRequest* r;
+    int rc = begin_send<true>(peer, buf, count, datatype, dst, tag, mode, comm, r);
+    if (!r) return rc;
+    wait(*r);
+    rc = r->mpi()->req_status.MPI_ERROR;
+    if (r->fate.user_freed()) recycle(*r);
+    return rc;
+}
+
+// Sets `request` if the send is not complete.
+[[gnu::noinline]] int isend_otherwise(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                                      int dst, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                                      ompi_request_t*& request) noexcept {
+    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
+    SendRequest* r;
+    const int rc = begin_send<false>(peer, buf, count, datatype, dst, tag, mode, comm, r);
+    if (r) request = r->mpi();
+    return rc;
 }
 
 int free_send(ompi_request_t** request) {
@@ -297,15 +337,9 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
     const Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
-    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
-
-    SendRequest* r;
-    int rc = begin_send<true>(peer, buf, count, datatype, dst, tag, mode, comm, r);
-    if (!r) return rc;
-    wait(*r);
-    rc = r->mpi()->req_status.MPI_ERROR;
-    if (r->fate.user_freed()) recycle(*r);
-    return rc;
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && goes_by_lane(peer, buf, count, datatype->super, tag, comm)) [[likely]]
+        return OMPI_SUCCESS;
+    return send_otherwise(peer, buf, count, datatype, dst, tag, mode, comm);
 }
 
 extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
@@ -314,12 +348,9 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     *request = &ompi_request_empty;  // complete at once unless there is a request: the status of a send is always empty
-    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
-
-    SendRequest* r;
-    const int rc = begin_send<false>(peer, buf, count, datatype, dst, tag, mode, comm, r);
-    if (r) *request = r->mpi();
-    return rc;
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && goes_by_lane(peer, buf, count, datatype->super, tag, comm)) [[likely]]
+        return OMPI_SUCCESS;
+    return isend_otherwise(peer, buf, count, datatype, dst, tag, mode, comm, *request);
 }
 
 extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,

@@ -27,8 +27,8 @@ private:
     opal_convertor_t it_;
 };
 
-inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to,
-                 std::size_t bytes) noexcept {
+[[gnu::noinline]] inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                                   void* to, std::size_t bytes) noexcept {
     StackConvertor convertor(peer, buf, count, datatype);
     iovec whole{to, bytes};
     std::uint32_t pieces = 1;

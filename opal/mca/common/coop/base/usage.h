@@ -47,6 +47,10 @@ public:
         cell.bytes.add(bytes, threads_);
     }
 
+    // Counts the messages of one row and reason. Valid until the table is assigned to or destroyed. After set_threads().
+    class Column;
+    Column column(std::uint32_t row, std::uint32_t reason) noexcept;
+
     COOP_EXPORT std::uint64_t messages(std::uint32_t row, int size_class, std::uint32_t reason) const noexcept;
     COOP_EXPORT std::uint64_t bytes(std::uint32_t row, int size_class, std::uint32_t reason) const noexcept;
     COOP_EXPORT std::uint64_t messages(std::uint32_t row) const noexcept;  // all classes, all reasons
@@ -79,6 +83,34 @@ private:
     UsageShape shape_;
     bool threads_ = false;
 };
+
+class Usage::Column {
+public:
+    Column() = default;  // counts nothing
+
+    // Counts one message. Hot path.
+    void add(std::uint64_t bytes) noexcept {
+        if (!first_) return;
+        Cell& cell = first_[static_cast<std::uint32_t>(size_class(bytes)) * stride_];
+        const bool threads = threads_;
+        cell.messages.add(1, threads);
+        cell.bytes.add(bytes, threads);
+    }
+
+private:
+    friend class Usage;
+    Column(Cell* first, std::uint32_t stride, bool threads) noexcept
+        : first_(first), stride_(stride), threads_(threads) {}
+
+    Cell* first_ = nullptr;  // of size class 0
+    std::uint32_t stride_ = 0;
+    bool threads_ = false;
+};
+
+inline Usage::Column Usage::column(std::uint32_t row, std::uint32_t reason) noexcept {
+    if (!shape_.has(row, reason)) return {};
+    return {&cells_[shape_.index(row, 0, reason)], shape_.reasons, threads_};
+}
 
 // Labels by index. A row or reason without a label is printed as its number.
 struct UsageLabels {

@@ -76,7 +76,9 @@ public:
     static_assert(sizeof(Control) == 2 * kLine && std::atomic<std::uint64_t>::is_always_lock_free);
 
     LaneArea() = default;
-    LaneArea(std::byte* memory, LaneShape shape) noexcept : memory_(memory), shape_(shape) {}
+    LaneArea(std::byte* memory, LaneShape shape) noexcept
+        : memory_(memory), controls_(reinterpret_cast<Control*>(memory + controls_at(shape.rings))),
+          rings_(memory + rings_at(shape.rings)), shape_(shape) {}
 
     static constexpr std::size_t bytes_for(LaneShape shape) noexcept {
         return rings_at(shape.rings) + std::size_t{shape.rings} * shape.ring_bytes;
@@ -102,12 +104,8 @@ public:
     std::atomic<std::uint64_t>& claim_of(std::uint32_t ring) const noexcept {
         return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_ + 2 * kLine)[ring];
     }
-    Control& control(std::uint32_t ring) const noexcept {
-        return reinterpret_cast<Control*>(memory_ + controls_at(shape_.rings))[ring];
-    }
-    std::byte* ring(std::uint32_t ring) const noexcept {
-        return memory_ + rings_at(shape_.rings) + std::size_t{ring} * shape_.ring_bytes;
-    }
+    Control& control(std::uint32_t ring) const noexcept { return controls_[ring]; }
+    std::byte* ring(std::uint32_t ring) const noexcept { return rings_ + std::size_t{ring} * shape_.ring_bytes; }
     // The ring in which `body` lies.
     std::uint32_t ring_at(const std::byte* body) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(body - ring(0)) / shape_.ring_bytes);
@@ -184,6 +182,8 @@ private:
     }
 
     std::byte* memory_ = nullptr;
+    Control* controls_ = nullptr;
+    std::byte* rings_ = nullptr;
     LaneShape shape_;
 };
 

@@ -79,6 +79,18 @@ constexpr std::uint32_t longest_record_of(std::uint32_t end) noexcept {
     return (end - lane_delay(end)) / 2 - 2 * kLaneLine - kLaneWord;
 }
 
+// Where the body of a record lies in its ring, or nothing. (std::optional takes two registers, and GCC moves it through memory.)
+class LanePlace {
+public:
+    LanePlace() = default;
+    explicit LanePlace(std::uint32_t at) noexcept : at_(at) {}
+    explicit operator bool() const noexcept { return at_ != 0; }
+    std::uint32_t operator*() const noexcept { return at_; }
+
+private:
+    std::uint32_t at_ = 0;  // 0: nothing; no body lies there, because a word precedes it
+};
+
 template <class Memory>
 class LaneWriter {
 public:
@@ -102,27 +114,24 @@ public:
     // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring, as far as it may be
     // used, is full or shorter than the record. Until publish() the reader sees no record, perhaps a skip, and reserve() may
     // be called again.
-    std::optional<std::uint32_t> reserve(std::uint32_t bytes) noexcept {
+    LanePlace reserve(std::uint32_t bytes) noexcept {
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
-        const std::uint32_t skip = at + need > last_ ? size_ - at : 0;
-        if (!has_room(skip + need + kLaneLine)) return std::nullopt;
-        if (skip > 0) {
-            memory_.clear_word(0);
-            memory_.publish_word(at, lane_word(kLaneSkip, 0));
-            position_ += skip;
-        }
+        if (at + need > last_) [[unlikely]]
+            return reserve_at_beginning(need);
+        if (!has_room(need + kLaneLine)) return {};
         if (need > kLaneLine) clear_behind(need);
-        return offset() + kLaneWord;
+        return LanePlace(at + kLaneWord);
     }
 
     // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved. `is_answer`: the reader
     // has probably read all records before, and sends something itself before the next one.
     void publish(std::uint8_t kind, std::uint32_t bytes, bool is_answer = false) noexcept {
         const std::uint32_t at = offset(), record = lane_record_bytes(bytes);
+        const std::uint64_t next = position_ + record;
         clear_behind(record);
-        position_ += record;
+        position_ = next;
         memory_.publish_word(at, lane_word(kind, bytes));
-        if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(record);
+        if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(next, record);
     }
 
 private:
@@ -133,21 +142,33 @@ private:
         return position_ + bytes - freed_ <= size_;
     }
 
-    // Clears the word behind the record at `position_`, unless that has been done.
-    void clear_behind(std::uint32_t record) noexcept {
-        if (position_ + record == cleared_) return;
-        cleared_ = position_ + record;
-        memory_.clear_word(static_cast<std::uint32_t>(cleared_ & (size_ - 1)));
+    [[gnu::noinline]] LanePlace reserve_at_beginning(std::uint32_t need) noexcept {
+        const std::uint32_t at = offset(), skip = size_ - at;
+        if (!has_room(skip + need + kLaneLine)) return {};
+        memory_.clear_word(0);
+        memory_.publish_word(at, lane_word(kLaneSkip, 0));
+        position_ += skip;
+        if (need > kLaneLine) clear_behind(need);
+        return LanePlace(offset() + kLaneWord);
     }
 
-    // Prepares for a next record that is as long as this one: clears the word behind it, too, and takes its cache lines. In
+    // Clears the word behind the record at `position_`, unless that has been done.
+    void clear_behind(std::uint32_t record) noexcept {
+        const std::uint64_t behind = position_ + record;
+        if (behind == cleared_) return;
+        cleared_ = behind;
+        memory_.clear_word(static_cast<std::uint32_t>(behind & (size_ - 1)));
+    }
+
+    // Prepares for a next record, at `position`, that is as long as this one: clears the word behind it, too, and takes its cache lines. In
     // a series of longer records the reader is still busy with the lines before, and this makes both slower, so publish()
     // calls it only for answers then.
-    void prepare_next(std::uint32_t record) noexcept {
-        if (offset() + record + kLaneLine > end_ || position_ + record + kLaneLine - freed_ > size_) return;
-        memory_.clear_word(offset() + record);
-        cleared_ = position_ + record;
-        if (record > kLaneLine) memory_.prepare_to_write(offset(), record);
+    void prepare_next(std::uint64_t position, std::uint32_t record) noexcept {
+        const std::uint32_t at = static_cast<std::uint32_t>(position & (size_ - 1)), behind = at + record;
+        if (behind + kLaneLine > end_ || position + record + kLaneLine - freed_ > size_) return;
+        cleared_ = position + record;
+        memory_.clear_word(behind);
+        if (record > kLaneLine) memory_.prepare_to_write(at, record);
     }
 
     Memory memory_{};
@@ -205,10 +226,10 @@ private:
 
     Memory memory_{};
     std::uint32_t size_ = 0, longest_ = 0;
-    std::uint64_t position_ = 0;               // of the next record
-    std::uint64_t told_ = 0;                   // what the writer may know
-    std::uint32_t used_ = 0;                   // the end of the farthest record
-    std::uint32_t delay_ = lane_delay(0);      // how much may be read before the writer is told
+    std::uint64_t position_ = 0;           // of the next record
+    std::uint64_t told_ = 0;               // what the writer may know
+    std::uint32_t used_ = 0;               // the end of the farthest record
+    std::uint32_t delay_ = lane_delay(0);  // how much may be read before the writer is told
 };
 
 // A ring in memory.
