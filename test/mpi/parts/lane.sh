@@ -58,6 +58,7 @@ part_lane() {
     check lane.cases_when_memory_is_short_and_the_transport_takes_more lane_job 2 --mca pml_coop_fault pages:1 --mca pml_coop_lane_small_max 1024 \
         --mca pml_coop_lane_max -1 "$bin/lane" found --only messages_wait_while_the_ring_becomes_longer
     check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
+    check lane.opens_after_as_many_messages_as_given opens_after 20
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
         lane_cases 2 "$topic"
     done
@@ -141,6 +142,17 @@ limit_is_reported() { # LANE-MAX PATTERN
     launch_and_keep vader 2 "${laned[@]}" --mca pml_coop_report 1 --mca pml_coop_lane_max "$1" "$bin/lane" found \
         --only every_length_around_each_switch_by_every_call_both_ways || return 1
     grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
+}
+
+# The first MESSAGES short messages to the other process go through the transport, and no more.
+opens_after() { # MESSAGES
+    local eager
+    launch_and_keep vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after "$1" --mca pml_coop_report 1 \
+        "$prefix/libexec/ompi-coop/coop_latency" -m 8:8 -i 50 -b 1 -x 0 || return 1
+    eager=$(awk '/^  eager / { row = 1 } /^  [a-z]/ && !/^  eager / { row = 0 }
+        row { sub(/^ *(eager)? *(0 B|<= [0-9]+ [KM]?i?B) */, ""); sum += $1 } END { print sum + 0 }' "$log.job")
+    echo "2 processes have sent $eager messages through the transport"
+    [ "$eager" = $((2 * $1)) ]
 }
 
 # Messages of this length: ten to each process are not enough for a longer ring, a hundred are. Before enough of them are
