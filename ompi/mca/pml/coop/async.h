@@ -23,7 +23,7 @@ void stop_async() noexcept;
 // True if completing `request` must be left to the application, because that calls back into other parts of Open MPI or
 // frees memory that they own (`gives_back`).
 inline bool ends_later(const ompi_request_t& request, bool gives_back) noexcept {
-    return (request.req_complete_cb != nullptr || gives_back) && module.handler.active() &&
+    return module.handler.active() && (request.req_complete_cb != nullptr || gives_back) &&
            module.handler.turn().on() && module.handler.is_running_here();
 }
 

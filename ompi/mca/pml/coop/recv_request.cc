@@ -57,7 +57,7 @@ namespace {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
     // A request that was freed while active has no other way to report an error.
-    if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
+    if (r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS && r.fate.is_freed()) [[unlikely]]
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
     complete_request(*r.mpi());
 }
@@ -324,6 +324,7 @@ void finish_now(Deferred* deferred) {
 
 void prepare_convertor(RecvRequest& r) noexcept {
     auto& b = r.base.req_base;
+    r.uses_convertor = true;
     if (r.capacity > 0)
         opal_convertor_copy_and_prepare_for_recv(b.req_proc->super.proc_convertor, &b.req_datatype->super, b.req_count,
                                                  b.req_addr, 0, &b.req_convertor);
@@ -332,6 +333,7 @@ void prepare_convertor(RecvRequest& r) noexcept {
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport reaches the sender of a rendezvous");
+    r.engine.start();
     set_status(r, h.match, h.length);
     const auto senders_wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
     peer.look_for_board(h.length, senders_wish != rndv::Wish::kHybrid ? senders_wish : wish_for(r.comm()));
@@ -371,7 +373,6 @@ bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
 
 [[gnu::always_inline]] inline void activate(RecvRequest& r) noexcept {
     MCA_PML_BASE_RECV_START(&r.base);
-    r.engine.start();
     r.mpi_complete = false;
     r.awaited.store(false, std::memory_order_relaxed);
     r.fate.start();
@@ -474,6 +475,7 @@ namespace {
     r->posted.source = src;
     r->posted.tag = tag;
     r->call = rndv::RecvCall::kIrecv;
+    r->uses_convertor = false;
     r->fate.start_idle();
     return r;
 }
@@ -527,7 +529,12 @@ void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {
 }
 
 void recycle(RecvRequest& r) noexcept {
-    MCA_PML_BASE_RECV_REQUEST_FINI(&r.base);
+    // MCA_PML_BASE_RECV_REQUEST_FINI, which would write two more cache lines to clean up a convertor that was not used.
+    auto& b = r.base.req_base;
+    OMPI_REQUEST_FINI(&b.req_ompi);
+    OBJ_RELEASE(b.req_comm);
+    OMPI_DATATYPE_RELEASE(b.req_datatype);
+    if (r.uses_convertor) opal_convertor_cleanup(&r.convertor());
     give_back(mca_pml_base_recv_requests, &r);
 }
 

@@ -22,15 +22,20 @@ namespace coop::pml {
 struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
 
+    // An eager message needs nothing of our own but these fields: two cache lines, one of them with the end of `base`.
     match::Posted posted;
     std::size_t capacity;   // size of the user's buffer, in packed bytes
     char* contiguous_base;  // address of the message's first byte in a contiguous host buffer; null: the convertor
                             // unpacks
-    rndv::Receiver engine;
+    Fate fate;
+    rndv::RecvCall call;
     bool mpi_complete;
+    std::atomic<bool> awaited;  // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
+    bool uses_convertor;        // the convertor is prepared
+
+    rndv::Receiver engine;  // started when an RTS has matched
     Baton baton;
     References references;
-    Fate fate;
     Deferred deferred;
     opal_mutex_t lock;  // protects the convertor
 
@@ -55,8 +60,6 @@ struct RecvRequest {
     HcaLane lane;         // the chunks of it that HCAs copy
     std::uint64_t load;   // bytes that the load of our board counts for this message
     bool counted;         // the loads of both boards count it
-    rndv::RecvCall call;
-    std::atomic<bool> awaited;  // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
     static RecvRequest* from(match::Posted* p) noexcept {
