@@ -85,6 +85,10 @@ def node(*arguments, timeout=120):
     return subprocess.run([f"{TOP}/bench/node", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
+def instructions(*arguments, timeout=120):
+    return subprocess.run([f"{TOP}/bench/instructions", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
 def rma(*arguments, timeout=120):
     return subprocess.run([f"{TOP}/bench/rma", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 

@@ -102,8 +102,8 @@ bool send_whole(LaneOut& lane, const Peer& peer, const void* buf, std::size_t co
     });
 }
 
-// The hot path of a sender: a message of at most lane.short_max() bytes from a contiguous buffer. The same as send_whole(),
-// without what such a message does not need. Returns false if the ring is full.
+// The hot path of a sender: a message of at most lane.short_max() bytes from a contiguous buffer of the host. The same as
+// send_whole(), without what such a message does not need, and without the faults of tests. Returns false if the ring is full.
 template <class MakeHeader>
 [[gnu::always_inline]] inline bool send_short(LaneOut& lane, const char* from, MakeHeader&& make_header,
                                               std::size_t bytes) noexcept {

@@ -3,7 +3,8 @@
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
 // publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then
 // on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
-// packets are those of the transports, with the same headers, sequence numbers and functions that handle them.
+// packets are those of the transports, with the same headers and sequence numbers, and handled by the same functions; only a
+// whole eager message has one of its own (on_whole()).
 //
 // Threading: a spin lock per ring for its writers, if threads exist; one thread at a time reads. A call to poll_lane()
 // from within the handling of a packet, such as from a callback that calls opal_progress(), finds nothing, as in

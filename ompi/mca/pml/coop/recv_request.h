@@ -22,7 +22,8 @@ namespace coop::pml {
 struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
 
-    // An eager message needs nothing of our own but these fields: two cache lines, one of them with the end of `base`.
+    // An eager message needs nothing of our own but these fields, up to `engine`. With Open MPI 4.1 they are in two cache
+    // lines, one of which holds the end of `base`, too.
     match::Posted posted;
     std::size_t capacity;   // size of the user's buffer, in packed bytes
     char* contiguous_base;  // address of the message's first byte in a contiguous host buffer; null: the convertor
@@ -31,7 +32,7 @@ struct RecvRequest {
     rndv::RecvCall call;
     bool mpi_complete;
     std::atomic<bool> awaited;  // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
-    bool uses_convertor;        // the convertor is prepared
+    bool uses_convertor;        // it was prepared since the request was made, so recycle() cleans it up
 
     rndv::Receiver engine;  // started when an RTS has matched
     Baton baton;

@@ -120,8 +120,8 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     return true;
 }
 
-// The hot path: header and payload straight into the lane or the transport. `waits`: the caller waits for the receiver
-// if the message is long.
+// Header and payload straight into the lane or the transport. `waits`: the caller waits for the receiver if the message is
+// long. (Nearly all short messages have taken a shorter way before: goes_by_lane().)
 template <bool waits>
 inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                          SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
@@ -226,13 +226,20 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     return OMPI_SUCCESS;
 }
 
-// The hot path: a short message for which the lane has room. Returns false, and has done nothing, if it has to go another way.
+// Whether a test wants short messages to be refused or damaged, which only the general way does.
+[[gnu::noinline, gnu::cold]] bool faults_hit_short_messages() noexcept {
+    return module.faults.has_rule(Fault::kSendi) || module.faults.has_rule(Fault::kCorruptMatch);
+}
+
+// The hot path: a short message for which the lane has room. Returns false if the message has to go another way.
 [[gnu::always_inline]] inline bool goes_by_lane(Peer& peer, const void* buf, std::size_t count,
                                                 const opal_datatype_t& type, int tag,
                                                 ompi_communicator_t* comm) noexcept {
     LaneOut* const lane = peer.open_lane();
     const std::size_t bytes = type.size * count;
-    if (!lane || bytes > lane->short_max() || peer.has_line() || module.faults.armed()) return false;
+    if (!lane || bytes > lane->short_max() || peer.has_line()) return false;
+    if (module.faults.armed() && faults_hit_short_messages()) [[unlikely]]
+        return false;
     if (!is_contiguous(type, count) || device_memory_is_possible()) return false;
     const auto header = [&]() __attribute__((always_inline)) {
         return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,

@@ -78,6 +78,8 @@ public:
     COOP_EXPORT static std::variant<Faults, std::string> parse(std::string_view spec);
 
     bool armed() const noexcept { return armed_; }
+    // Whether calls of the site may fail.
+    bool has_rule(Fault fault) const noexcept { return site(fault).every > 0 || site(fault).only > 0; }
 
     // Counts a call of the site; returns true if this call must fail.
     bool hit(Fault fault) noexcept { return armed_ && count_call(fault); }

@@ -79,7 +79,7 @@ constexpr std::uint32_t longest_record_of(std::uint32_t end) noexcept {
     return (end - lane_delay(end)) / 2 - 2 * kLaneLine - kLaneWord;
 }
 
-// Where the body of a record lies in its ring, or nothing. (std::optional takes two registers, and GCC moves it through memory.)
+// Where the body of a record lies in its ring, or nothing. Like std::optional, which GCC passes through memory here.
 class LanePlace {
 public:
     LanePlace() = default;
@@ -160,9 +160,9 @@ private:
         memory_.clear_word(static_cast<std::uint32_t>(behind & (size_ - 1)));
     }
 
-    // Prepares for a next record, at `position`, that is as long as this one: clears the word behind it, too, and takes its cache lines. In
-    // a series of longer records the reader is still busy with the lines before, and this makes both slower, so publish()
-    // calls it only for answers then.
+    // Prepares for a next record, at `position`, that is as long as this one: clears the word behind it, too, and takes its
+    // cache lines. In a series of longer records the reader is still busy with the lines before, and this makes both slower,
+    // so publish() calls it only for answers then.
     void prepare_next(std::uint64_t position, std::uint32_t record) noexcept {
         const std::uint32_t at = static_cast<std::uint32_t>(position & (size_ - 1)), behind = at + record;
         if (behind + kLaneLine > end_ || position + record + kLaneLine - freed_ > size_) return;
