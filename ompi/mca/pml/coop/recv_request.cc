@@ -351,21 +351,12 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     drop(r);
 }
 
-// True if the bytes of the message are stored in order and without gaps.
-bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
-    if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
-    return count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS);
-}
-
 [[gnu::always_inline]] inline void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     auto& b = r.base.req_base;
     const opal_datatype_t& type = b.req_datatype->super;
     b.req_proc = proc;
     r.capacity = b.req_count * type.size;
-    // An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
-    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) +
-                                 static_cast<std::uintptr_t>(type.true_lb);
-    r.contiguous_base = is_contiguous(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
+    r.contiguous_base = is_contiguous(type, b.req_count) ? const_cast<char*>(start_of(type, b.req_addr)) : nullptr;
     if (r.contiguous_base && !device_memory_is_possible()) return;
     prepare_convertor(r);
     if (r.capacity > 0 && is_on_device(r.convertor())) r.contiguous_base = nullptr;
