@@ -34,9 +34,9 @@ TEST(LaneLimit, is_the_break_even_of_the_costs) {
         {{1600 + 0.14 * 8192, 0.08}, 0.14, kNever, 42 * kKiB},
         {{300, 0.08}, 0.14, kNever, 8 * kKiB},
         {{1, 0}, 0.14, kNever, 8 * kKiB},
-        // Both sides copy one half: the kernel is quicker as soon as they do.
-        {{1600 + 0.14 * 8192, 0.08}, 0.14, 32 * kKiB, 31 * kKiB},
-        {{2150, 0.044}, 0.052, 32 * kKiB, 88 * kKiB},
+        // Both sides copy one half, which takes 1500 ns more: 4100 ns / (0.14 ns - 0.08 ns / 2) = 41000 bytes.
+        {{1600 + 0.14 * 8192, 0.08}, 0.14, 32 * kKiB, 40 * kKiB},
+        {{650, 0.044}, 0.052, 32 * kKiB, 88 * kKiB},
         {{3050, 0.033}, 0.053, 32 * kKiB, 96 * kKiB},
         // A message that exceeds one packet needs a handshake, too, and its fragments take time.
         {{2500, 0.05}, 0.06, kNever, 96 * kKiB},
@@ -50,7 +50,7 @@ TEST(LaneLimit, is_the_break_even_of_the_costs) {
 TEST(LaneLimit, stays_within_its_bounds) {
     const KernelCopy quick{1, 0}, slow{1e9, 1};
     for (const LaneBounds bounds : {kBounds, LaneBounds{64, 6000, 8000}, LaneBounds{6000, 6000, 8192}}) {
-        EXPECT_EQ(lane_limit(quick, 1, 0, bounds), bounds.shortest);
+        EXPECT_EQ(lane_limit(quick, 2, 0, bounds), bounds.shortest);
         EXPECT_EQ(lane_limit(slow, 0.01, 0, bounds), bounds.longest);
     }
     // A ring that carries less than what always uses the lane.
@@ -100,6 +100,14 @@ TEST(LaneLimit, of_a_message_alone_counts_two_copies) {
     EXPECT_EQ(alone_limit({}, 1, kBounds), kBounds.longest);
 }
 
+TEST(LaneLimit, grows_with_the_handshake) {
+    LaneBounds crowded = kBounds;
+    crowded.handshake_ns = kCrowdedHandshakeNs;
+    EXPECT_EQ(alone_limit({600, 0.04}, 0.1, crowded), 34 * kKiB);  // 5600 ns / 0.16 ns = 35000 bytes
+    EXPECT_EQ(lane_limit({600, 0.04}, 0.1, kNever, kBounds), 12 * kKiB);
+    EXPECT_EQ(lane_limit({600, 0.04}, 0.1, kNever, crowded), 77 * kKiB);  // (5600 - 819) ns / 0.06 ns = 79683 bytes
+}
+
 TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {
     const auto range = [](const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds = kBounds,
                           std::size_t shared_from = kNever) {
@@ -115,8 +123,8 @@ TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {
     EXPECT_EQ(range({1000, 0.1}, 0.1), none);
     // A byte costs the kernel more, so the lane is quicker again from 8192 + (0.05 * 8192 - 300) / 0.05 bytes on.
     EXPECT_EQ(range({300, 0.15}, 0.1), std::pair(6 * kKiB, 10 * kKiB));
-    // Both sides copy one half: 1000 ns / (0.05 ns / 2) = 40000 bytes.
-    EXPECT_EQ(range({600, 0.05}, 0.1, kBounds, 32 * kKiB), std::pair(4 * kKiB, 39 * kKiB));
+    // Both sides copy one half: 2500 ns / (0.1 ns / 2) = 50000 bytes.
+    EXPECT_EQ(range({600, 0.1}, 0.2, kBounds, 32 * kKiB), std::pair(kShortestOffer, 48 * kKiB));
     EXPECT_EQ(range({}, 100), none);
 }
 
@@ -179,17 +187,44 @@ TEST(OfferBackoff, ends_if_one_answer_in_four_is_late_and_not_if_one_in_six_is) 
     }
 }
 
+// Adds messages until byte_ns() is new. Returns how many were left out before each of them.
+std::size_t find(LanePace& pace, std::uint64_t usual_ns) {
+    std::size_t before_each = 0;
+    for (std::size_t i = 0; i < LanePace::kMessages; ++i) {
+        std::size_t left_out = 0;
+        while (pace.leaves_out()) ++left_out;
+        EXPECT_EQ(left_out, i == 0 ? left_out : before_each);
+        before_each = left_out;
+        const std::uint64_t interrupted = 1'000'000, quick = 10;
+        EXPECT_EQ(pace.add(10'000, i % 3 == 0   ? interrupted
+                                   : i % 3 == 1 ? usual_ns
+                                                : quick),
+                  i + 1 == LanePace::kMessages);
+    }
+    return before_each;
+}
+
 TEST(LanePace, leaves_out_the_first_lap_and_takes_the_median) {
     LanePace pace(100'000);
-    pace.add(60'000, 1);
-    pace.add(60'000, 1);
-    for (std::size_t i = 0; i < LanePace::kMessages; ++i) {
-        EXPECT_FALSE(pace.is_settled());
-        const std::uint64_t interrupted = 1'000'000, quick = 10, usual = 1000;
-        pace.add(10'000, i % 3 == 0 ? interrupted : i % 3 == 1 ? usual : quick);
-    }
-    EXPECT_TRUE(pace.is_settled());
+    EXPECT_FALSE(pace.add(60'000, 1));
+    EXPECT_FALSE(pace.add(60'000, 1));
+    EXPECT_EQ(find(pace, 1000), 0u);
     EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.1);
+}
+
+TEST(LanePace, follows_what_changes_later) {
+    LanePace pace(0);
+    find(pace, 1000);
+    EXPECT_EQ(find(pace, 4000), LanePace::kBetween);
+    EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.4);
+    EXPECT_EQ(find(pace, 500), LanePace::kBetween);
+    EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.05);
+}
+
+TEST(LanePace, is_never_zero_once_it_is_found) {
+    LanePace pace(0);
+    find(pace, 0);
+    EXPECT_GT(pace.byte_ns(), 0);
 }
 
 TEST(KernelCopy, costs_a_system_call_and_less_than_a_millisecond) {

@@ -43,14 +43,13 @@ public:
     // Without copies by the kernel.
     std::size_t longest() const noexcept { return bounds_.longest; }
 
-    // Makes a copy of a long message into the ring, and times it if that is still necessary.
+    // Makes a copy of a long message into the ring, and times it now and then.
     template <class Copy>
     void time(std::size_t bytes, Copy&& copy) noexcept {
-        if (pace_.is_settled()) return copy();
+        if (pace_.leaves_out()) return copy();
         const std::uint64_t start = clock();
         copy();
-        pace_.add(bytes, clock() - start);
-        if (pace_.is_settled()) settle();
+        if (pace_.add(bytes, clock() - start)) settle();
     }
 
 private:

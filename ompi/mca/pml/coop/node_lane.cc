@@ -204,7 +204,8 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
 // On a crowded node a message goes in one packet or not at all.
 node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
     const std::size_t longest = std::min(ring_bytes / 2, kLongestMessage);
-    return {one_piece_max_, longest_, longest, module.crowded ? std::min(kLongestOfMany, longest_) : longest};
+    return {one_piece_max_, longest_, longest, module.crowded ? std::min(kLongestOfMany, longest_) : longest,
+            module.crowded ? node::kCrowdedHandshakeNs : node::kHandshakeNs};
 }
 
 // On a crowded node, what was found for another neighbour: there are many, and to find it for each would cost a lap of each

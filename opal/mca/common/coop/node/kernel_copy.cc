@@ -18,6 +18,12 @@ namespace {
 constexpr std::size_t kShort = 4 * 1024, kLong = 64 * 1024;
 constexpr int kRounds = 6;  // the fastest one counts: in the others the process may have been interrupted
 
+// Buffers at the same place of a page: some CPUs copy at a third of the speed if the target begins up to 32 bytes behind the
+// place of the source in a page, as two arrays that are allocated one after the other do.
+struct alignas(4096) Pages {
+    std::byte bytes[kLong];
+};
+
 // Returns the nanoseconds that a copy took; -1: it was denied.
 double time_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     using Clock = std::chrono::steady_clock;
@@ -30,15 +36,14 @@ double time_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexce
 }  // namespace
 
 KernelCopy measure_kernel_copy() noexcept {
-    const std::unique_ptr<std::byte[]> from(new (std::nothrow) std::byte[kLong]);
-    const std::unique_ptr<std::byte[]> to(new (std::nothrow) std::byte[kLong]);
+    const std::unique_ptr<Pages> from(new (std::nothrow) Pages), to(new (std::nothrow) Pages);
     if (!from || !to) return {};
-    std::memset(from.get(), 1, kLong);
-    std::memset(to.get(), 2, kLong);
+    std::memset(from->bytes, 1, kLong);
+    std::memset(to->bytes, 2, kLong);
     double shorter = std::numeric_limits<double>::infinity(), longer = shorter;
     for (int round = 0; round < kRounds; ++round) {
-        shorter = std::min(shorter, time_copy(to.get(), from.get(), kShort));
-        longer = std::min(longer, time_copy(to.get(), from.get(), kLong));
+        shorter = std::min(shorter, time_copy(to->bytes, from->bytes, kShort));
+        longer = std::min(longer, time_copy(to->bytes, from->bytes, kLong));
         if (shorter <= 0 || longer <= 0) return {};
     }
     const double byte_ns = std::max(0.0, (longer - shorter) / (kLong - kShort));

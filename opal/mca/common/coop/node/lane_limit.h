@@ -10,7 +10,7 @@
 //                                                                    processes share a CPU
 //     read(n)    =  call_ns + kernel byte_ns * n                     the sender waits, and the receiver copies (lane_offer.h)
 //     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
-//                   byte_ns * n / 2                                  from shared_from on: both sides copy one half
+//                   sharing + byte_ns * n / 2                        from shared_from on: both sides copy one half
 //
 // What a byte takes in the lane depends on how cache lines get from core to core, which a copy within one process does
 // not show. So LanePace measures it where it happens: a sender times its first long messages.
@@ -29,9 +29,11 @@
 
 namespace coop::node {
 
-// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol. And what a
-// fragment takes besides its copy. Both are estimates.
-constexpr double kHandshakeNs = 1000, kFragmentNs = 150;
+// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol. What a
+// fragment takes besides its copy. And what two copiers take to share a copy. All are estimates.
+constexpr double kHandshakeNs = 1000, kFragmentNs = 150, kSharingNs = 1500;
+// If processes share a CPU, each packet of a handshake may need another process to run first.
+constexpr double kCrowdedHandshakeNs = 5000;
 constexpr std::size_t kShortestOffer = 2048;
 constexpr std::size_t kLaneLimitStep = 1024;
 
@@ -40,12 +42,13 @@ struct LaneBounds {
     std::size_t packet = 0;        // the longest message in one packet
     std::size_t longest = 0;       // no message above this length uses the lane
     std::size_t alone = SIZE_MAX;  // alone_limit() is not above this, either
+    double handshake_ns = kHandshakeNs;
 };
 
 constexpr double lane_ns(double byte_ns, std::size_t bytes, const LaneBounds& bounds) noexcept {
     const double copied = static_cast<double>(bytes + std::min<std::size_t>(bytes, kLanePart));
     if (bytes <= bounds.packet) return byte_ns * copied;
-    return byte_ns * copied + kHandshakeNs + kFragmentNs * static_cast<double>(bytes) / kLanePart;
+    return byte_ns * copied + bounds.handshake_ns + kFragmentNs * static_cast<double>(bytes) / kLanePart;
 }
 
 // One packet, while the receiver has no other one to copy.
@@ -53,9 +56,10 @@ constexpr double alone_ns(double byte_ns, std::size_t bytes) noexcept {
     return byte_ns * 2 * static_cast<double>(bytes);
 }
 
-constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from) noexcept {
-    const double copied = static_cast<double>(bytes) / (bytes >= shared_from ? 2 : 1);
-    return kernel.call_ns + kHandshakeNs + kernel.byte_ns * copied;
+constexpr double kernel_ns(const KernelCopy& kernel, std::size_t bytes, std::size_t shared_from,
+                           const LaneBounds& bounds) noexcept {
+    const double all = kernel.byte_ns * static_cast<double>(bytes);
+    return kernel.call_ns + bounds.handshake_ns + (bytes >= shared_from ? kSharingNs + all / 2 : all);
 }
 
 constexpr double read_ns(const KernelCopy& kernel, std::size_t bytes) noexcept {
@@ -77,7 +81,8 @@ constexpr LaneRange offer_range(const KernelCopy& kernel, double byte_ns, std::s
     if (kernel.is_denied()) return range;
     for (std::size_t bytes = kShortestOffer; bytes <= std::min(bounds.packet, bounds.longest);
          bytes += kLaneLimitStep) {
-        if (read_ns(kernel, bytes) < std::min(lane_ns(byte_ns, bytes, bounds), kernel_ns(kernel, bytes, shared_from))) {
+        if (read_ns(kernel, bytes) <
+            std::min(lane_ns(byte_ns, bytes, bounds), kernel_ns(kernel, bytes, shared_from, bounds))) {
             range.from = std::min(range.from, bytes);
             range.to = bytes;
         } else if (range.to > 0) {
@@ -97,7 +102,7 @@ constexpr std::size_t limit_of(const KernelCopy& kernel, std::size_t shared_from
     if (kernel.is_denied()) return longest;
     for (std::size_t limit = bounds.shortest; limit < longest;) {
         const std::size_t next = std::min(limit + kLaneLimitStep, longest);
-        if (lane(next) > kernel_ns(kernel, next, shared_from)) return limit;
+        if (lane(next) > kernel_ns(kernel, next, shared_from, bounds)) return limit;
         limit = next;
     }
     return longest;
@@ -112,40 +117,52 @@ constexpr std::size_t lane_limit(const KernelCopy& kernel, double byte_ns, std::
 
 // The limit of a message of a sender that does not wait, while the receiver has no other one.
 constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, const LaneBounds& bounds) noexcept {
-    const LaneBounds shorter{bounds.shortest, bounds.packet, std::min(bounds.longest, bounds.alone)};
+    LaneBounds shorter = bounds;
+    shorter.longest = std::min(bounds.longest, bounds.alone);
     return limit_of(kernel, SIZE_MAX, shorter, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
-// What a byte takes on its way into a ring: the median of the first kMessages long messages. In the first lap nobody has
-// read the memory yet, so that writing it is too cheap.
+// What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
+// kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores. In the first lap nobody has read the
+// memory yet, so that writing it is too cheap.
 class LanePace {
 public:
-    static constexpr std::size_t kMessages = 15;
+    static constexpr std::size_t kMessages = 15, kBetween = 31;
     static constexpr std::size_t kShortest = 4096;  // bytes
 
     explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
 
-    bool is_settled() const noexcept { return messages_ == kMessages; }
-    // After is_settled().
-    double byte_ns() const noexcept {
-        auto sorted = each_;
-        std::sort(sorted.begin(), sorted.end());
-        return sorted[kMessages / 2];
+    // Whether the next message need not be timed. If not, add() follows.
+    bool leaves_out() noexcept {
+        if (to_leave_out_ == 0) return false;
+        --to_leave_out_;
+        return true;
     }
-
-    // Before is_settled(). `ns`: that the copy of `bytes` bytes into the ring took.
-    void add(std::size_t bytes, std::uint64_t ns) noexcept {
+    // `ns`: that the copy of `bytes` bytes into the ring took. Returns whether byte_ns() is new.
+    bool add(std::size_t bytes, std::uint64_t ns) noexcept {
         if (to_skip_ > 0) {
             to_skip_ -= std::min(to_skip_, bytes);
-            return;
+            return false;
         }
         each_[messages_++] = static_cast<double>(ns) / static_cast<double>(bytes);
+        if (messages_ == kMessages) find();
+        if (byte_ns_ > 0) to_leave_out_ = kBetween;
+        return messages_ == 0;
     }
 
+    double byte_ns() const noexcept { return byte_ns_; }
+
 private:
-    std::size_t to_skip_;
+    void find() noexcept {
+        std::nth_element(each_.begin(), each_.begin() + kMessages / 2, each_.end());
+        byte_ns_ = std::max(each_[kMessages / 2], 1e-6);
+        messages_ = 0;
+    }
+
+    std::size_t to_skip_, to_leave_out_ = 0;
     std::size_t messages_ = 0;
     std::array<double, kMessages> each_{};
+    double byte_ns_ = 0;  // 0: not found yet
 };
 
 // What this process has found last, for reports and performance variables. 0: nothing yet.
