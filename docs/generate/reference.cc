@@ -320,6 +320,8 @@ struct Case {
     bool (*holds)(const Situation&);
 };
 constexpr Case kCases[] = {
+    {"the receiver has found the lane quicker for messages of 128 KiB or more, and both sides wait; ``hybrid``",
+     [](const Situation& s) { return s.lane_is_quicker; }},
     {"*lane*, fits one packet of it", [](const Situation& s) { return s.lane_max > 0 && short_message(s); }},
     {"*lane*, at most ``pml_coop_lane_max``: ``send``; or ``hybrid``, and the sender waits or the transport does not "
      "get",
@@ -488,6 +490,8 @@ bool pick_sharing(Situation& s, unsigned long number) {
     s.crowded = digits.bit();
     s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));
     s.recv_call = static_cast<RecvCall>(digits.pick(2));
+    s.lane_is_quicker = digits.bit() && s.wish == Wish::kHybrid && s.bytes > s.eager_limit && s.sender_contiguous &&
+                        s.receiver_contiguous;
     return digits.used_up();
 }
 

@@ -294,6 +294,11 @@ void add_pairs(std::vector<Situation>& all) {
                             s.lane_max = 32767;
                             all.push_back(s);
                             s.lane_max = 0;
+                            if (s.wish == Wish::kHybrid && s.bytes > kEagerLimit && s.sender_contiguous) {
+                                s.lane_is_quicker = true;
+                                all.push_back(s);
+                                s.lane_is_quicker = false;
+                            }
                             s.one_way = true;
                             s.bounce_max = 32767;
                             all.push_back(s);
@@ -327,7 +332,7 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRput, s.can_put && !s.put_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kEager, s.bytes <= s.eager_limit)) << describe(choice, s);
-        EXPECT_TRUE(implies(choice.row == Row::kLane, s.lane_max > 0)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.row == Row::kLane, s.lane_max > 0 || s.lane_is_quicker)) << describe(choice, s);
     }
 }
 

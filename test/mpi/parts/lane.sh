@@ -50,6 +50,7 @@ part_lane() {
     [ -n "$san" ] || check lane.cases_with_a_limit_where_copies_are_denied lane_job 2 --mca pml_coop_lane_max -1 "$bin/deny_copies" all "$bin/lane" denied
     check lane.the_report_shows_the_limit_that_is_found limit_is_reported -1 ': of a sender that waits up to [0-9]* bytes.*; of one that does not, up to [0-9]* bytes, .* up to [0-9]* bytes (measured: lane '
     check lane.the_report_shows_the_limit_that_is_given limit_is_reported 40000 '$'
+    part_lane_long_ways
     part_lane_offers
     check lane.cases_when_operations_are_refused lane_job 2 --mca pml_coop_fault busy:3,sendi:2,alloc:5 "$bin/lane" refused
     # A ring that gets no more memory keeps the short messages.
@@ -101,6 +102,26 @@ part_lane() {
     lane_storm with_fewer_rings_than_ranks 4 2000 --mca pml_coop_lane_memory 32768 -- --seed 7
     part_lane_apart
     [ -n "$san" ] || check lane.a_rank_is_killed killed_on_lane
+}
+
+# Messages that are too long for the lane, until the receiver finds that they are quicker through it.
+part_lane_long_ways() {
+    local -x OMPI_MCA_pml_coop_lane_max=-1
+    local case
+    if [ "$(nproc)" -lt 2 ]; then
+        report_skip lane.long_ways "two processes share one core"
+        return
+    fi
+    lane_cases 2 long_way
+    for case in messages_that_both_sides_wait_for_try_the_lane mixed_messages_arrive_whole_and_in_order; do
+        check "lane.long_way_among_threads.$case" lane_job 2 "$bin/long_way" --multiple never --only "$case"
+        check "lane.long_way_on_a_crowded_node.$case" lane_job 2 --mca mpi_yield_when_idle 1 taskset -c "$(first_cpu)" "$bin/long_way" \
+            never --only "$case"
+        check "lane.long_way_where_a_limit_is_given.$case" lane_job 2 --mca pml_coop_lane_max 131072 "$bin/long_way" never --only "$case"
+        check "lane.long_way_through_the_smallest_ring.$case" lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/long_way" --only "$case"
+    done
+    check lane.long_way_where_operations_are_refused lane_job 2 --mca pml_coop_fault busy:3,alloc:5,get_busy:3,put_busy:3 "$bin/long_way" \
+        --only mixed_messages_arrive_whole_and_in_order
 }
 
 # Messages that the receiver reads from the memory of a sender that waits.

@@ -10,11 +10,21 @@ namespace {
 ompi_request_fns_t stock;
 bool watching = false;
 
+// Shows on our board that this process waits for the send with this id; 0: for none. With threads it shows nothing, because
+// they would change it for each other.
+void show_awaited_send(std::uint64_t id) noexcept {
+    rndv::Board* const board = my_board();
+    if (board && !module.threads && board->awaited_send.load(std::memory_order_relaxed) != id)
+        board->awaited_send.store(id, std::memory_order_relaxed);
+}
+
+// Of several sends the board shows the last one.
 void note(ompi_request_t* request, bool awaited) noexcept {
-    if (request->req_type != OMPI_REQUEST_PML ||
-        reinterpret_cast<mca_pml_base_request_t*>(request)->req_type != MCA_PML_REQUEST_RECV)
-        return;
-    RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
+    if (request->req_type != OMPI_REQUEST_PML) return;
+    if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_RECV)
+        RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
+    else if (awaited && !REQUEST_COMPLETE(request) && SendRequest::of(request)->id != 0)
+        show_awaited_send(SendRequest::of(request)->id);
 }
 
 // True if a message on the lane may complete the request, so that looking there often is worth it.
@@ -38,7 +48,9 @@ bool look_for(ompi_request_t* request) noexcept {
 int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
     note(*request, true);
     look_for(*request);
-    return stock.req_wait(request, status);
+    const int rc = stock.req_wait(request, status);
+    show_awaited_send(0);
+    return rc;
 }
 
 // The stock function returns early if a request fails; the other requests are then no longer awaited.
@@ -46,6 +58,7 @@ int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_publi
     for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
     for (std::size_t i = 0; i < count && look_for(requests[i]);) ++i;
     const int rc = stock.req_wait_all(count, requests, statuses);
+    show_awaited_send(0);
     for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);
     return rc;
 }

@@ -47,9 +47,14 @@ inline bool is_refused_by_fault() noexcept {
     return true;
 }
 
-// The payload of a packet of a message that goes through the lane in several.
+// The payload of a packet of a message that goes through the lane in several: of the first one, and of the others. A longer
+// one lets the receiver wait until it is written; a shorter one costs a header for fewer bytes.
+constexpr std::size_t kLaneFragment = 32 * 1024;
 inline std::size_t lane_payload(const LaneOut& lane) noexcept {
     return std::min(lane.longest_payload(), static_cast<std::size_t>(module.config.lane_small_max));
+}
+inline std::size_t lane_fragment(const LaneOut& lane) noexcept {
+    return std::min(lane.longest_payload(), kLaneFragment);
 }
 
 inline bool kernel_may_copy(const Peer& peer, rndv::Wish wish) noexcept {

@@ -16,6 +16,7 @@
 #include "coop/rndv/board.h"
 #include "coop/rndv/bounce.h"
 #include "coop/rndv/hca_load.h"
+#include "coop/rndv/long_way.h"
 
 namespace coop::pml {
 
@@ -50,6 +51,7 @@ struct Neighbour {
     std::atomic<LaneOut*> lane_out{nullptr};     // our end of the lane to it; null: its packets use a transport
     std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
     std::unique_ptr<LaneOut> lane;               // under Module::lock
+    rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
     static constexpr std::int64_t kNoLane = -1;
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }

@@ -280,6 +280,7 @@ Next send_fin(RecvRequest& r) noexcept {
 }
 
 void release(RecvRequest& r) noexcept {
+    end_way(r);
     forget(module.recvs, r);
     close_memory(r);
     end_lane(r);

@@ -25,6 +25,15 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept;
 // Copies the message from a bounce buffer of the sender and finishes the receive.
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept;
 
+// -- recv_way.cc
+
+// Decides whether the message comes through the lane, and times it (coop/rndv/long_way.h). `has_begun`: the sender copies already.
+// `by_lane`: the RTS came through the lane.
+void choose_way(RecvRequest& r, Peer& peer, rndv::Situation& s, bool has_begun, bool by_lane) noexcept;
+void end_way(RecvRequest& r) noexcept;
+// Whether the next long message of the peer should come through the lane, for which its receive must not be offered.
+bool prefers_lane(const Peer& peer) noexcept;
+
 // -- recv_offer.cc
 
 // Takes a slot of our board for the receive. Returns false if none is free.

@@ -89,7 +89,7 @@ namespace {
 
 // Through the lane: copies until the ring is full, and then lets the receiver read and others have their turn.
 Next send_through_lane(SendRequest& r) noexcept {
-    const std::size_t most = lane_payload(*r.lane);
+    const std::size_t most = lane_fragment(*r.lane);
     while (r.engine.at() < r.engine.end()) {
         const std::uint64_t at = r.engine.at();
         std::size_t payload = std::min<std::size_t>(r.engine.end() - at, most);

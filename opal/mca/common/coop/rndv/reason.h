@@ -49,8 +49,9 @@ enum class Reason : std::uint8_t {
     kSlowLink,
     kFastLink,
     kReadFromSender,
+    kLaneIsQuicker,
 };
-constexpr std::size_t kReasons = 34;
+constexpr std::size_t kReasons = 35;
 
 COOP_EXPORT const char* text(Reason reason) noexcept;  // "the receiver reads the send buffer"
 

@@ -62,11 +62,12 @@ struct Situation {
     bool same_node = false;
     bool can_share =
         false;  // both see the other's board, both may copy, and the sender finishes a chunk without another MPI call
-    bool slot_free = true;        // the receiver has a slot for a cooperative copy
-    bool offered = false;         // the sender has taken an offer of the receiver
-    bool one_way = false;         // several messages in a row went from sender to receiver, and none came back
-    bool receiver_sends = false;  // the receiver is itself sending by rendezvous
-    bool crowded = false;         // more processes than CPUs or CPU time (node/cpu_limit.h): two copiers are no faster
+    bool slot_free = true;         // the receiver has a slot for a cooperative copy
+    bool offered = false;          // the sender has taken an offer of the receiver
+    bool one_way = false;          // several messages in a row went from sender to receiver, and none came back
+    bool receiver_sends = false;   // the receiver is itself sending by rendezvous
+    bool lane_is_quicker = false;  // both sides wait, and the receiver has timed the two ways (long_way.h)
+    bool crowded = false;          // more processes than CPUs or CPU time (node/cpu_limit.h): two copiers are no faster
 
     // What both sides do.
     SendCall send_call = SendCall::kIsend;

@@ -15,6 +15,7 @@ bool is_for_fragments(const Situation& s) noexcept {
 // The receiver follows the sender: it sets lane_max to more than any length if the sender has chosen the lane, and it
 // sees no get.
 std::optional<Choice> can_use(const Situation& s) noexcept {
+    if (s.lane_is_quicker) return Choice{Row::kLane, Reason::kLaneIsQuicker};
     if (s.lane_max == 0) return std::nullopt;
     if (s.bytes <= s.eager_limit) return Choice{Row::kLane, Reason::kFitsLane};
     return is_for_fragments(s) ? std::optional(Choice{Row::kLane, Reason::kBelowLaneMax}) : std::nullopt;
