@@ -182,7 +182,8 @@ constexpr ParamRow kParams[] = {
          "more than half of a ring (lane_memory) or 128 KiB; on a node with more processes than cores not more than "
          "32 KiB, and only in one packet. Each process computes that length from what its first messages of 4 KiB or "
          "more to a process (there: above lane_small_max) take into the lane, and from the measured cost of copies by "
-         "the kernel; the report shows it. Messages up to lane_small_max use the lane whatever this is (on "
+         "the kernel; the report shows it. Longer ones that both sides wait for take the lane, too, if the receiver "
+         "finds by trials that they are quicker so. Messages up to lane_small_max use the lane whatever this is (on "
          "crowded nodes see there); the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
