@@ -320,7 +320,7 @@ struct Case {
     bool (*holds)(const Situation&);
 };
 constexpr Case kCases[] = {
-    {"the receiver has found the lane quicker for messages of 128 KiB or more, and both sides wait; ``hybrid``",
+    {"``hybrid``, 64 KiB or more, both sides wait, and the receiver finds the lane quicker, or tries it",
      [](const Situation& s) { return s.lane_is_quicker; }},
     {"*lane*, fits one packet of it", [](const Situation& s) { return s.lane_max > 0 && short_message(s); }},
     {"*lane*, at most ``pml_coop_lane_max``: ``send``; or ``hybrid``, and the sender waits or the transport does not "

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 9u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 10u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);

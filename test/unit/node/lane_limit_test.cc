@@ -221,6 +221,21 @@ TEST(LanePace, follows_what_changes_later) {
     EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.05);
 }
 
+TEST(LanePace, is_found_again_after_many_messages_that_the_limit_has_left_out) {
+    LanePace pace(0);
+    const auto leave_out = [&](std::size_t messages) {
+        for (std::size_t i = 0; i < messages; ++i) EXPECT_FALSE(pace.limit_leaves_out());
+    };
+    find(pace, 4000);
+    leave_out(LanePace::kMostLeftOut - 1);
+    EXPECT_TRUE(pace.limit_leaves_out());
+    EXPECT_EQ(find(pace, 1000), 0u);
+    EXPECT_DOUBLE_EQ(pace.byte_ns(), 0.1);
+    leave_out(LanePace::kMostLeftOut - 1);
+    find(pace, 1000);  // the limit is of now
+    leave_out(LanePace::kMostLeftOut - 1);
+}
+
 TEST(LanePace, is_never_zero_once_it_is_found) {
     LanePace pace(0);
     find(pace, 0);

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace coop::rndv {
 namespace {
 
@@ -40,10 +42,9 @@ constexpr Costs kLaneIsBetter{1000, 900}, kKernelIsBetter{1000, 1100}, kAboutEqu
 
 TEST(LongWay, begins_with_the_kernel_and_tries_the_lane_after_two_blocks) {
     LongWay ways;
-    EXPECT_EQ(ways.way_of_next(), Way::kKernel);
+    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
     EXPECT_EQ(until_change(ways, kLaneIsBetter), kSkip + LongWay::kFirstWait * kBlock);
     EXPECT_EQ(ways.way(kBytes), Way::kLane);
-    EXPECT_EQ(ways.way_of_next(), Way::kLane);
 }
 
 TEST(LongWay, keeps_the_lane_if_it_is_quicker_by_a_sixteenth) {
@@ -97,44 +98,60 @@ TEST(LongWay, does_not_count_a_message_that_went_the_other_way) {
 }
 
 TEST(LongWay, knows_each_range_of_lengths_by_itself) {
-    constexpr std::uint64_t kLengths[] = {LongWay::kShortest, 256 * 1024, 1024 * 1024, 4096 * 1024};
     LongWay ways;
-    for (unsigned i = 0; i < 4; ++i) {
-        receive(ways, 1000, i % 2 ? kKernelIsBetter : kLaneIsBetter, kLengths[i]);
-        EXPECT_EQ(ways.way_of_next(), ways.way(kLengths[i]));
+    for (unsigned i = 0; i < 8; ++i) {
+        const std::uint64_t first = LongWay::kShortest << i, last = i < 7 ? 2 * first - 1 : UINT64_MAX;
+        receive(ways, 1000, i % 2 ? kKernelIsBetter : kLaneIsBetter, first);
+        EXPECT_EQ(ways.way(last), ways.way(first)) << first;
     }
-    for (unsigned i = 0; i < 4; ++i) {
-        const std::uint64_t last = i < 3 ? kLengths[i + 1] - 1 : UINT64_MAX / 2;
-        for (const std::uint64_t bytes : {kLengths[i], last})
-            EXPECT_EQ(ways.way(bytes), i % 2 ? Way::kKernel : Way::kLane) << bytes;
-    }
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_EQ(ways.way(LongWay::kShortest << i), i % 2 ? Way::kKernel : Way::kLane) << i;
 }
 
-TEST(LongWay, stays_with_the_kernel_where_a_side_does_not_wait) {
+// So many messages in a row are declined until the lane is given up.
+constexpr unsigned kDeclines = LongWay::kMostDeclined / LongWay::kDeclines + 1;
+
+TEST(LongWay, tries_less_often_where_a_side_does_not_wait) {
     LongWay ways;
     unsigned wait = LongWay::kFirstWait;
     for (int trial = 0; trial < 12; ++trial) {
         EXPECT_EQ(until_change(ways, kLaneIsBetter), kSkip + wait * kBlock) << trial;
-        ways.on_declined(kBytes);
+        for (unsigned i = 0; i < kDeclines; ++i) {
+            EXPECT_EQ(ways.way(kBytes), Way::kLane);
+            ways.on_declined(kBytes);
+        }
         EXPECT_EQ(ways.way(kBytes), Way::kKernel);
         wait = std::min(2 * wait, LongWay::kLongestWait);
     }
-    receive(ways, 2000, kLaneIsBetter);
-    ASSERT_EQ(ways.way(kBytes), Way::kLane) << "the lane is kept";
-    ways.on_declined(kBytes);
-    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
-    EXPECT_EQ(ways.way_of_next(), Way::kKernel);
 }
 
-TEST(LongWay, declines_a_message_in_a_trial_of_the_kernel) {
+TEST(LongWay, gives_up_the_lane_where_a_side_does_not_wait_any_more_and_tries_it_soon) {
     LongWay ways;
-    until_change(ways, kLaneIsBetter);
-    receive(ways, kSkip + kBlock, kLaneIsBetter);
+    receive(ways, 10'000, kLaneIsBetter);
+    if (ways.way(kBytes) == Way::kKernel) until_change(ways, kLaneIsBetter);  // the end of a trial of the kernel
+    for (unsigned i = 0; i < kDeclines; ++i) {
+        EXPECT_EQ(ways.way(kBytes), Way::kLane);
+        ways.on_declined(kBytes);
+    }
     EXPECT_EQ(until_change(ways, kLaneIsBetter), kSkip + LongWay::kFirstWait * kBlock);
-    EXPECT_EQ(ways.way(kBytes), Way::kKernel) << "a trial";
-    ways.on_declined(kBytes);
-    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
-    EXPECT_EQ(until_change(ways, kLaneIsBetter), kSkip + 2 * LongWay::kFirstWait * kBlock);
+}
+
+TEST(LongWay, keeps_the_lane_if_one_message_in_five_is_declined) {
+    LongWay ways;
+    receive(ways, 1000, kLaneIsBetter);
+    unsigned declined = 0, by_lane = 0;
+    for (int i = 0; i < 10'000; ++i) {
+        const Way way = ways.way(kBytes);
+        if (way == Way::kLane && i % 5 == 0) {
+            ++declined;
+            ways.on_declined(kBytes);
+            continue;
+        }
+        by_lane += way == Way::kLane;
+        ways.on_ended(way, kBytes, way == Way::kLane ? 900 : 1000);
+    }
+    EXPECT_GT(declined, 1500u);
+    EXPECT_GT(by_lane, 7000u);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void show_awaited_send(std::uint64_t id) noexcept {
         board->awaited_send.store(id, std::memory_order_relaxed);
 }
 
-// Of several sends the board shows the last one.
+// Of several sends that are not complete the board shows the last one.
 void note(ompi_request_t* request, bool awaited) noexcept {
     if (request->req_type != OMPI_REQUEST_PML) return;
     if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_RECV)

@@ -43,6 +43,12 @@ node::LaneFindings& lane_findings() noexcept {
 
 std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
+void LaneLimit::allow_all() noexcept {
+    waited_.store(bounds_.longest, std::memory_order_relaxed);
+    unwaited_.store(bounds_.longest, std::memory_order_relaxed);
+    alone_.store(std::min(bounds_.longest, bounds_.alone), std::memory_order_relaxed);
+}
+
 void LaneLimit::settle() noexcept {
     const node::KernelCopy kernel = kernel_copies_messages() ? kernel_copy_costs() : node::KernelCopy{};
     const node::LaneRange offers = may_offer_ ? node::offer_range(kernel, pace_.byte_ns(), shared_from(), bounds_)

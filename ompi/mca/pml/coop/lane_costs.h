@@ -24,7 +24,8 @@ node::LaneFindings& lane_findings() noexcept;
 // because few messages were long.
 std::string lane_limit_words();
 
-// The limit for one neighbour. Before enough messages were timed it is what the ring carries.
+// The limit for one neighbour. Before enough messages were timed it is what the ring carries. One thread at a time calls time()
+// and leave_out().
 class LaneLimit {
 public:
     // `alone`: alone() until it is found. `may_offer`: look for the messages that the receiver should read.
@@ -52,9 +53,15 @@ public:
         if (pace_.add(bytes, clock() - start)) settle();
     }
 
+    // A message has gone another way because it is too long.
+    void leave_out() noexcept {
+        if (pace_.limit_leaves_out()) allow_all();
+    }
+
 private:
     static std::uint64_t clock() noexcept;
     void settle() noexcept;
+    void allow_all() noexcept;
 
     const node::LaneBounds bounds_;
     node::LanePace pace_;

@@ -47,8 +47,8 @@ inline bool is_refused_by_fault() noexcept {
     return true;
 }
 
-// The payload of a packet of a message that goes through the lane in several: of the first one, and of the others. A longer
-// one lets the receiver wait until it is written; a shorter one costs a header for fewer bytes.
+// The payload of a packet of a message that goes through the lane in several: of the first one, and of the others. The receiver
+// can copy a packet when all of it is written, so with longer ones it begins later; shorter ones need more headers.
 constexpr std::size_t kLaneFragment = 32 * 1024;
 inline std::size_t lane_payload(const LaneOut& lane) noexcept {
     return std::min(lane.longest_payload(), static_cast<std::size_t>(module.config.lane_small_max));

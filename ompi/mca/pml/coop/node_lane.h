@@ -67,6 +67,12 @@ public:
         return bytes > long_enough_for() && bytes <= std::max(found_max(waits), waits ? limit_.offers().to : 0);
     }
     void earn(std::size_t bytes) noexcept;
+    // A message of more than one_piece_max() has gone another way.
+    void leave_out(std::size_t bytes) noexcept {
+        if (bytes > limit_.longest()) return;
+        const SpinGuard guard(lock_, module.threads);
+        limit_.leave_out();
+    }
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
     bool is_too_short_for(std::size_t bytes) const noexcept { return bytes > fits_.load(std::memory_order_relaxed); }
     // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a

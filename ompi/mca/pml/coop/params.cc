@@ -180,8 +180,9 @@ constexpr ParamRow kParams[] = {
          "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
          "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
          "more than half of a ring (lane_memory) or 128 KiB; on a node with more processes than cores not more than "
-         "32 KiB, and only in one packet. Each process computes that length from what its first messages of 4 KiB or "
-         "more to a process (there: above lane_small_max) take into the lane, and from the measured cost of copies by "
+         "32 KiB, and only in one packet. Each process computes that length from what messages of 4 KiB or "
+         "more to a process (there: above lane_small_max) take into the lane, the first ones and later some, and from "
+         "the measured cost of copies by "
          "the kernel; the report shows it. Longer ones that both sides wait for take the lane, too, if the receiver "
          "finds by trials that they are quicker so. Messages up to lane_small_max use the lane whatever this is (on "
          "crowded nodes see there); the parameter lane switches it off.",

@@ -27,7 +27,7 @@ void free_slot(RecvRequest& r) noexcept {
 }
 
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
-    if (!peer || peer->source.offered || prefers_lane(*peer)) return false;
+    if (!peer || peer->source.offered || prefers_lane(c, *peer, r.capacity)) return false;
     const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
     return peer->may_offer(r.capacity, wish) && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;

@@ -62,7 +62,7 @@ struct RecvRequest {
     std::uint64_t load;   // bytes that the load of our board counts for this message
     bool counted;         // the loads of both boards count it
 
-    std::uint64_t timed_from_ns;  // when it was matched, for Neighbour::long_way; 0: it is not timed
+    std::uint64_t timed_from_ns;  // when its RTS was read, for Neighbour::long_way; 0: it is not timed
     rndv::LongWay::Way way;       // valid if it is timed
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }

@@ -76,7 +76,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
         }
     }
     if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h, wanted);
-    choose_way(r, peer, s, rndv::protocol(offered).starts_at_once, !btl);
+    choose_way(r, s, rndv::protocol(offered).starts_at_once, !btl);
     r.engine.on_rts({offered, static_cast<rndv::Reason>(h.reason)}, s, wanted, std::min(payload, wanted));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Functions shared by the parts of a receive: its steps (recv_request.cc), processing an RTS (recv_rts.cc), and offers
-// and slots of the board (recv_offer.cc).
+// Functions shared by the parts of a receive: its steps (recv_request.cc), processing an RTS (recv_rts.cc), the way of a
+// long message (recv_way.cc), and offers and slots of the board (recv_offer.cc).
 #pragma once
 
 #include "packet.h"
@@ -29,10 +29,10 @@ void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noex
 
 // Decides whether the message comes through the lane, and times it (coop/rndv/long_way.h). `has_begun`: the sender copies already.
 // `by_lane`: the RTS came through the lane.
-void choose_way(RecvRequest& r, Peer& peer, rndv::Situation& s, bool has_begun, bool by_lane) noexcept;
+void choose_way(RecvRequest& r, rndv::Situation& s, bool has_begun, bool by_lane) noexcept;
 void end_way(RecvRequest& r) noexcept;
-// Whether the next long message of the peer should come through the lane, for which its receive must not be offered.
-bool prefers_lane(const Peer& peer) noexcept;
+// Whether a message of this length should come through the lane, for which its receive must not be offered.
+bool prefers_lane(const Comm& c, const Peer& peer, std::size_t bytes) noexcept;
 
 // -- recv_offer.cc
 

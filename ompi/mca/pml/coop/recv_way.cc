@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Whether a long message from a neighbour comes through the lane, although its sender has offered its buffer for copies by
-// the kernel. The receiver decides, because it knows of both sides whether they wait, and when the message is complete.
+// the kernel (coop/rndv/long_way.h). The receiver decides, because it knows of both sides whether they wait, and when the
+// message is complete.
 #include "awaited.h"
+#include "hints.h"
 #include "recv_steps.h"
 
 #include "coop/base/relax.h"
@@ -12,46 +14,54 @@ namespace {
 
 using rndv::LongWay;
 
-// Whether both ways are open. `by_lane`: the RTS came through the lane, so the sender has a ring of ours.
-bool may_choose(const RecvRequest& r, const rndv::Situation& s, bool by_lane) noexcept {
-    return by_lane && s.can_share && s.wish == rndv::Wish::kHybrid && s.bytes >= LongWay::kShortest &&
-           s.bytes <= r.capacity && s.sender_contiguous && s.receiver_contiguous && !s.receiver_sends &&
-           !module.threads && !module.crowded && module.config.lane_max < 0;
+// Whether a message of this length could take either way at all.
+bool has_two_ways(std::size_t bytes, rndv::Wish wish) noexcept {
+    return bytes >= LongWay::kShortest && wish == rndv::Wish::kHybrid && module.config.lane_max < 0 &&
+           !module.threads && !module.crowded;
 }
 
+// A process that sends itself has no time for the fragments of others.
 bool receiver_waits(const RecvRequest& r, const rndv::Situation& s) noexcept {
-    return waits(s.recv_call) || is_awaited(r);
+    return !s.receiver_sends && (waits(s.recv_call) || is_awaited(r));
 }
 
-// A sender that does not wait in its call may be on its way to MPI_Wait: it has sent the RTS less than a microsecond ago.
+// What the sender says of itself now. If it is not in a blocking call it may be in MPI_Wait.
 bool sender_waits(const RecvRequest& r, const rndv::Situation& s) noexcept {
+    return rndv::sender_waits(s.send_call) ||
+           r.peer->neighbour->board().awaited_send.load(std::memory_order_relaxed) == r.send_id;
+}
+
+// Gives a sender that has just left MPI_Isend the time to enter MPI_Wait.
+bool sender_will_wait(const RecvRequest& r, const rndv::Situation& s, std::uint64_t now) noexcept {
     constexpr std::uint64_t kPatienceNs = 500;
-    if (rndv::sender_waits(s.send_call)) return true;
-    const std::atomic<std::uint64_t>& awaited = r.peer->neighbour->board().awaited_send;
-    const std::uint64_t start = now_ns();
-    do {
-        if (awaited.load(std::memory_order_relaxed) == r.send_id) return true;
+    for (const std::uint64_t end = now + kPatienceNs; now < end; now = now_ns()) {
+        if (sender_waits(r, s)) return true;
         relax();
-    } while (now_ns() - start < kPatienceNs);
+    }
     return false;
 }
 
 }  // namespace
 
-bool prefers_lane(const Peer& peer) noexcept {
-    return !module.threads && peer.neighbour && peer.neighbour->long_way.way_of_next() == LongWay::Way::kLane;
+bool prefers_lane(const Comm& c, const Peer& peer, std::size_t bytes) noexcept {
+    return peer.neighbour && has_two_ways(bytes, wish_for(c.comm)) &&
+           peer.neighbour->long_way.way(bytes) == LongWay::Way::kLane;
 }
 
-void choose_way(RecvRequest& r, Peer& peer, rndv::Situation& s, bool has_begun, bool by_lane) noexcept {
+void choose_way(RecvRequest& r, rndv::Situation& s, bool has_begun, bool by_lane) noexcept {
     r.timed_from_ns = 0;
-    if (!may_choose(r, s, by_lane)) return;
-    LongWay& ways = peer.neighbour->long_way;
+    // If the RTS came through the lane, the sender has a ring of ours.
+    if (!by_lane || !s.can_share || !has_two_ways(s.bytes, s.wish) || s.bytes > r.capacity || !s.sender_contiguous ||
+        !s.receiver_contiguous)
+        return;
+    LongWay& ways = r.peer->neighbour->long_way;
     r.way = has_begun ? LongWay::Way::kKernel : ways.way(s.bytes);
     const bool by_kernel = r.way == LongWay::Way::kKernel;
-    // Who computes would hold up a message in fragments.
-    if (receiver_waits(r, s) && (by_kernel || sender_waits(r, s))) {
+    const std::uint64_t now = now_ns();
+    // A side that computes would hold up a message in fragments.
+    if (receiver_waits(r, s) && (by_kernel || sender_will_wait(r, s, now))) {
         s.lane_is_quicker = !by_kernel;
-        r.timed_from_ns = now_ns();
+        r.timed_from_ns = now;
     } else if (!by_kernel) {
         ways.on_declined(s.bytes);
     }
@@ -59,7 +69,9 @@ void choose_way(RecvRequest& r, Peer& peer, rndv::Situation& s, bool has_begun, 
 
 void end_way(RecvRequest& r) noexcept {
     if (r.timed_from_ns == 0) return;
-    r.peer->neighbour->long_way.on_ended(r.way, r.engine.wanted(), now_ns() - r.timed_from_ns);
+    // A message that one side had to copy alone does not compare with those in fragments.
+    if (r.way == LongWay::Way::kLane || sender_waits(r, r.engine.situation()))
+        r.peer->neighbour->long_way.on_ended(r.way, r.engine.wanted(), now_ns() - r.timed_from_ns);
     r.timed_from_ns = 0;
 }
 

@@ -110,8 +110,11 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (waits && bytes >= node::kShortestOffer && lane.may_be_offered(bytes) &&
         send_offered(lane, peer, buf, count, datatype, header, bytes, comm))
         return true;
-    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm))) return false;
-    if (is_long && !waits && is_better_read(lane, peer, bytes, *datatype, count, comm)) return false;
+    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm) ||
+                    (!waits && is_better_read(lane, peer, bytes, *datatype, count, comm)))) {
+        lane.leave_out(bytes);
+        return false;
+    }
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))

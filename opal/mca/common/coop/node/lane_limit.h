@@ -13,7 +13,7 @@
 //                   sharing + byte_ns * n / 2                        from shared_from on: both sides copy one half
 //
 // What a byte takes in the lane depends on how cache lines get from core to core, which a copy within one process does
-// not show. So LanePace measures it where it happens: a sender times its first long messages.
+// not show. So LanePace measures it where it happens: a sender times its first long messages, and later ones now and then.
 //
 // Units: bytes, nanoseconds. Threading: LaneFindings: any; the rest: none. Errors: none.
 #pragma once
@@ -124,10 +124,11 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
 
 // What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
 // kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores. In the first lap nobody has read the
-// memory yet, so that writing it is too cheap.
+// memory yet, so that writing it is too cheap. After kMostLeftOut messages that the limit has kept out of the lane, the next
+// ones should use it, and are timed: without them a limit that was too short would stay so.
 class LanePace {
 public:
-    static constexpr std::size_t kMessages = 15, kBetween = 31;
+    static constexpr std::size_t kMessages = 15, kBetween = 31, kMostLeftOut = 1024;
     static constexpr std::size_t kShortest = 4096;  // bytes
 
     explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
@@ -150,19 +151,27 @@ public:
         return messages_ == 0;
     }
 
-    double byte_ns() const noexcept { return byte_ns_; }
+    // The limit has kept a message out of the lane. Returns whether it should allow the next kMessages messages.
+    bool limit_leaves_out() noexcept {
+        if (++left_out_ < kMostLeftOut) return false;
+        left_out_ = messages_ = to_leave_out_ = 0;
+        byte_ns_ = 0;
+        return true;
+    }
+
+    double byte_ns() const noexcept { return byte_ns_; }  // 0: not found yet
 
 private:
     void find() noexcept {
         std::nth_element(each_.begin(), each_.begin() + kMessages / 2, each_.end());
         byte_ns_ = std::max(each_[kMessages / 2], 1e-6);
-        messages_ = 0;
+        messages_ = left_out_ = 0;
     }
 
     std::size_t to_skip_, to_leave_out_ = 0;
-    std::size_t messages_ = 0;
+    std::size_t messages_ = 0, left_out_ = 0;
     std::array<double, kMessages> each_{};
-    double byte_ns_ = 0;  // 0: not found yet
+    double byte_ns_ = 0;
 };
 
 // What this process has found last, for reports and performance variables. 0: nothing yet.

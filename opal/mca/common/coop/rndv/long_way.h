@@ -4,20 +4,23 @@
 // sides wait for them. A copy by the kernel moves a byte once, but pins each page first; the lane moves it twice, while both
 // sides work. Which one is quicker depends on the kernel, on virtual machines, on caches and on how far the CPUs are
 // from each other, which no short measurement shows. So the receiver times the messages, and tries the other way now and
-// then. The way changes if the other one takes an eighth less time for a byte, as the medians of a block say:
+// then. The way changes if the other one takes a sixteenth less time for a byte, as the medians of two blocks say:
 //
-//     kKernel --wait blocks--> try the lane ----quicker by 1/8--> kLane
-//     kLane ----wait blocks--> try the kernel --quicker by 1/8--> kKernel
+//     kKernel --wait blocks--> try the lane ----quicker by 1/16--> kLane
+//     kLane ----wait blocks--> try the kernel --quicker by 1/16--> kKernel
 //     wait = kFirstWait after a change; twice as many blocks after each trial without one, up to kLongestWait
 //
-// Lengths are in four ranges (up to 256 KiB, 1 MiB, 4 MiB, and above), because what is in a cache is copied faster; each has a way
-// of its own.
+// A message for which a side turns out not to wait is copied by the kernel. If that happens to more than one in kDeclines
+// messages that should use the lane, a trial has failed, and a lane that was in use is given up.
+//
+// The lengths from one power of two to the next have a way of their own, because what is in a cache is copied faster.
 //
 // Not from the papers. Units: bytes, nanoseconds. Threading: one thread at a time. Errors: none.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace coop::rndv {
@@ -28,32 +31,27 @@ public:
 
     // Shorter messages use the lane up to a limit that is computed (coop/node/lane_limit.h).
     static constexpr std::uint64_t kShortest = 64 * 1024;
-    static constexpr unsigned kInBlock = 9,
-                              kToSkip = 3;  // messages; the first ones of a way find memory that is not in caches
+    static constexpr unsigned kInBlock = 9;  // messages whose times count
+    static constexpr unsigned kToSkip =
+        3;  // before them: the first messages of a way find memory that is not in caches
     static constexpr std::uint32_t kFirstWait = 2, kLongestWait = 128;  // blocks
+    static constexpr unsigned kDeclines = 4, kMostDeclined = 16;
 
     // The way of the next message of this length. `bytes` >= kShortest.
     Way way(std::uint64_t bytes) const noexcept { return lengths_[range_of(bytes)].next(); }
-    // The same if the next message is as long as the last one.
-    Way way_of_next() const noexcept { return lengths_[last_].next(); }
 
-    // A message has come that went the way that way() returned, and took `ns` since it was matched.
+    // A message has come, whole. It counts if it went the way that way() returns. `ns`: since both sides could copy.
     void on_ended(Way way, std::uint64_t bytes, std::uint64_t ns) noexcept {
-        last_ = range_of(bytes);
-        lengths_[last_].add(way, static_cast<double>(ns) / static_cast<double>(bytes));
+        lengths_[range_of(bytes)].add(way, static_cast<double>(ns) / static_cast<double>(bytes));
     }
     // A message should have come through the lane, but a side does not wait for it.
-    void on_declined(std::uint64_t bytes) noexcept {
-        last_ = range_of(bytes);
-        lengths_[last_].stay_with_kernel();
-    }
+    void on_declined(std::uint64_t bytes) noexcept { lengths_[range_of(bytes)].decline(); }
 
 private:
-    static constexpr std::size_t kRanges = 4;
+    static constexpr std::size_t kRanges = 8;  // the last one is from 8 MiB on
     static constexpr std::size_t range_of(std::uint64_t bytes) noexcept {
-        std::size_t range = 0;
-        for (std::uint64_t end = 4 * kShortest; bytes >= end && range + 1 < kRanges; end *= 4) ++range;
-        return range;
+        const auto powers = static_cast<std::size_t>(std::bit_width(bytes / kShortest));
+        return std::clamp<std::size_t>(powers, 1, kRanges) - 1;
     }
     static constexpr Way other(Way way) noexcept { return way == Way::kKernel ? Way::kLane : Way::kKernel; }
 
@@ -63,6 +61,7 @@ private:
 
         void add(Way way, double byte_ns) noexcept {
             if (way != next()) return;
+            if (way == Way::kLane && declined_ > 0) --declined_;
             if (to_skip_ > 0) {
                 --to_skip_;
                 return;
@@ -73,8 +72,11 @@ private:
             judge(block_[kInBlock / 2]);
         }
 
-        void stay_with_kernel() noexcept {
-            wait_longer();
+        void decline() noexcept {
+            declined_ += kDeclines;
+            if (declined_ <= kMostDeclined) return;
+            if (is_trial_) wait_longer();
+            else wait_ = kFirstWait;
             way_ = Way::kKernel;
             begin(false);
             waited_ = 0;
@@ -83,7 +85,7 @@ private:
     private:
         void begin(bool is_trial) noexcept {
             is_trial_ = is_trial;
-            messages_ = 0;
+            messages_ = declined_ = 0;
             to_skip_ = kToSkip;
         }
         void wait_longer() noexcept { wait_ = std::min(2 * wait_, kLongestWait); }
@@ -108,13 +110,13 @@ private:
         Way way_ = Way::kKernel;  // the better one, as far as is known
         bool is_trial_ = false;   // the other one is being tried
         unsigned to_skip_ = kToSkip, messages_ = 0;
+        unsigned declined_ = 0;                         // kDeclines for each message, less one for each that was not
         std::uint32_t wait_ = kFirstWait, waited_ = 0;  // blocks
         double before_ = 0;                             // ns for a byte before the trial
         std::array<double, kInBlock> block_{};
     };
 
     std::array<Range, kRanges> lengths_;
-    std::size_t last_ = 0;  // the range of the last message
 };
 
 }  // namespace coop::rndv

@@ -31,7 +31,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 9;  // of these headers and of boards; part of the modex and of every check word
+constexpr std::uint32_t kVersion = 10;  // of these headers and of boards; part of the modex and of every check word
 constexpr std::size_t kMaxHandleBytes = 128;  // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
