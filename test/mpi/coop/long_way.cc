@@ -4,6 +4,7 @@
 // process without a CPU of its own, or with threads, keeps to the kernel; and the data. Two ranks. Only for pml/coop, with
 // pml_coop_lane_after 0: long_way [never], where "never" means that messages do not try the lane here.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -132,6 +133,33 @@ CASE(messages_that_both_sides_wait_for_try_the_lane) { expect_trials(env, send, 
 
 CASE(messages_of_nonblocking_calls_that_are_waited_for_try_the_lane) {
     expect_trials(env, send_and_wait, receive_and_wait);
+}
+
+CASE(windows_that_are_waited_for_try_the_lane) {
+    constexpr int kWindow = 8;
+    const LongByLane lane;
+    int round = 0;
+    while (goes_on(env, !lane.any() && round < (never() ? kMessages : kMost) / kWindow)) {
+        std::vector<Message> window;
+        std::array<MPI_Request, kWindow> requests{};
+        for (int i = 0; i < kWindow; ++i)
+            window.emplace_back(kLengths[0],
+                                pattern::key({static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(i)}));
+        for (Message& m : window)
+            if (env.rank == 0) m.fill();
+        if (env.rank == 0) await_receive(env);
+        for (std::size_t i = 0; i < kWindow; ++i) {
+            Message& m = window[i];
+            if (env.rank == 0) MPI_Isend(m.data.data(), m.bytes(), MPI_BYTE, 1, kTag, env.comm, &requests[i]);
+            else MPI_Irecv(m.data.data(), m.bytes(), MPI_BYTE, 0, kTag, env.comm, &requests[i]);
+        }
+        if (env.rank == 1) MPI_Send(nullptr, 0, MPI_BYTE, 0, kTokenTag, env.comm);
+        CHECK_MPI(MPI_Waitall(kWindow, requests.data(), MPI_STATUSES_IGNORE));
+        for (const Message& m : window)
+            if (env.rank == 1) m.check();
+        ++round;
+    }
+    if (env.rank == 0) CHECK_EQ(lane.any(), !never());
 }
 
 CASE(a_receiver_that_computes_keeps_to_the_kernel) { expect_no_trial(env, send, receive_and_test); }

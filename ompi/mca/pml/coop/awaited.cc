@@ -10,22 +10,24 @@ namespace {
 ompi_request_fns_t stock;
 bool watching = false;
 
-// Shows on our board that this process waits for the send with this id; 0: for none. With threads it shows nothing, because
-// they would change it for each other.
-void show_awaited_send(std::uint64_t id) noexcept {
+// Shows on our board that this process waits for all its sends that are under way. With threads it shows nothing, because
+// another one may begin a send.
+void show_waiting(bool waits) noexcept {
     rndv::Board* const board = my_board();
-    if (board && !module.threads && board->awaited_send.load(std::memory_order_relaxed) != id)
-        board->awaited_send.store(id, std::memory_order_relaxed);
+    if (board && !module.threads && board->waits.load(std::memory_order_relaxed) != waits)
+        board->waits.store(waits, std::memory_order_relaxed);
 }
 
-// Of several sends that are not complete the board shows the last one.
-void note(ompi_request_t* request, bool awaited) noexcept {
-    if (request->req_type != OMPI_REQUEST_PML) return;
-    if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_RECV)
-        RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
-    else if (awaited && !REQUEST_COMPLETE(request) && SendRequest::of(request)->id != 0)
-        show_awaited_send(SendRequest::of(request)->id);
+// Returns 1 if it is a send whose receiver still has to answer, or copies.
+std::uint32_t note(ompi_request_t* request, bool awaited) noexcept {
+    if (request->req_type != OMPI_REQUEST_PML) return 0;
+    if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_SEND)
+        return !REQUEST_COMPLETE(request) && SendRequest::of(request)->id != 0;
+    RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
+    return 0;
 }
+
+bool are_all_sends(std::uint32_t sends) noexcept { return sends > 0 && sends == module.sends.in_use(); }
 
 // True if a message on the lane may complete the request, so that looking there often is worth it.
 bool comes_by_lane(ompi_request_t* request) noexcept {
@@ -46,19 +48,21 @@ bool look_for(ompi_request_t* request) noexcept {
 }
 
 int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
-    note(*request, true);
+    show_waiting(are_all_sends(note(*request, true)));
     look_for(*request);
     const int rc = stock.req_wait(request, status);
-    show_awaited_send(0);
+    show_waiting(false);
     return rc;
 }
 
 // The stock function returns early if a request fails; the other requests are then no longer awaited.
 int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
-    for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
+    std::uint32_t sends = 0;
+    for (std::size_t i = 0; i < count; ++i) sends += note(requests[i], true);
+    show_waiting(are_all_sends(sends));
     for (std::size_t i = 0; i < count && look_for(requests[i]);) ++i;
     const int rc = stock.req_wait_all(count, requests, statuses);
-    show_awaited_send(0);
+    show_waiting(false);
     for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);
     return rc;
 }

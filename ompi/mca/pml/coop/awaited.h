@@ -4,8 +4,8 @@
 // MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_lane.h), because the
 // thread polls until the receive is complete. A receive that is tested now and then, or waited for together with others
 // until one of them completes, is not awaited. If messages may come through the lane, these calls look at it more often
-// than at the transports. Our board shows a send that MPI_Wait or MPI_Waitall waits for, so that its receiver knows
-// (recv_way.cc).
+// than at the transports. Our board shows when all sends that are under way are awaited, so that their receivers
+// know (recv_way.cc).
 //
 // If several threads are inside MPI, a thread that waits in Open MPI 4.1 sleeps on a condition, and the thread that
 // completes its request wakes it. If the one that is woken takes the CPU of the other at that moment, it spins until the

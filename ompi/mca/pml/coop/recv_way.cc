@@ -27,8 +27,7 @@ bool receiver_waits(const RecvRequest& r, const rndv::Situation& s) noexcept {
 
 // What the sender says of itself now. If it is not in a blocking call it may be in MPI_Wait.
 bool sender_waits(const RecvRequest& r, const rndv::Situation& s) noexcept {
-    return rndv::sender_waits(s.send_call) ||
-           r.peer->neighbour->board().awaited_send.load(std::memory_order_relaxed) == r.send_id;
+    return rndv::sender_waits(s.send_call) || r.peer->neighbour->board().waits.load(std::memory_order_relaxed);
 }
 
 // Gives a sender that has just left MPI_Isend the time to enter MPI_Wait.
@@ -69,9 +68,11 @@ void choose_way(RecvRequest& r, rndv::Situation& s, bool has_begun, bool by_lane
 
 void end_way(RecvRequest& r) noexcept {
     if (r.timed_from_ns == 0) return;
+    Neighbour& neighbour = *r.peer->neighbour;
+    const std::uint64_t now = now_ns(), before = std::exchange(neighbour.long_ended_ns, now);
     // A message that one side had to copy alone does not compare with those in fragments.
     if (r.way == LongWay::Way::kLane || sender_waits(r, r.engine.situation()))
-        r.peer->neighbour->long_way.on_ended(r.way, r.engine.wanted(), now_ns() - r.timed_from_ns);
+        neighbour.long_way.on_ended(r.way, r.engine.wanted(), now - std::max(r.timed_from_ns, before));
     r.timed_from_ns = 0;
 }
 

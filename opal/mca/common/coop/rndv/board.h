@@ -86,8 +86,7 @@ struct Board {
     alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
     std::atomic<std::uint64_t> surplus{0};              // bytes modulo 2^64; negative if the process was spared more
     alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: it may hold an open offer
-    alignas(64) std::atomic<std::uint64_t> awaited_send{
-        0};  // id of a send that the process waits for in MPI_Wait or MPI_Waitall
+    alignas(64) std::atomic<bool> waits{false};  // in MPI_Wait or MPI_Waitall for all its sends that are under way
     std::array<Slot, kSlots> slots{};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 192);
