@@ -19,13 +19,22 @@ struct Costs {
     std::uint64_t kernel, lane;  // ns for a message
 };
 
+// One message comes while no other one is under way.
+void come(LongWay& ways, Way way, std::uint64_t bytes, std::uint64_t ns) {
+    static std::uint64_t now = 1;
+    ways.on_begun(now);
+    now += ns;
+    ways.on_ended(way, bytes, now, true);
+    now += 12345;
+}
+
 // Lets messages come. Returns how many of them came through the lane.
 unsigned receive(LongWay& ways, unsigned messages, Costs costs, std::uint64_t bytes = kBytes) {
     unsigned by_lane = 0;
     for (unsigned i = 0; i < messages; ++i) {
         const Way way = ways.way(bytes);
         by_lane += way == Way::kLane;
-        ways.on_ended(way, bytes, way == Way::kLane ? costs.lane : costs.kernel);
+        come(ways, way, bytes, way == Way::kLane ? costs.lane : costs.kernel);
     }
     return by_lane;
 }
@@ -83,17 +92,17 @@ TEST(LongWay, does_not_mind_a_few_messages_that_were_held_up) {
     for (int i = 0; i < 2000; ++i) {
         const Way way = ways.way(kBytes);
         const std::uint64_t usual = way == Way::kLane ? 900 : 1000;
-        ways.on_ended(way, kBytes, i % 3 == 0 ? 1'000'000 : usual);
+        come(ways, way, kBytes, i % 3 == 0 ? 1'000'000 : usual);
     }
     EXPECT_GT(receive(ways, 100, kLaneIsBetter), 80u);
 }
 
 TEST(LongWay, does_not_count_a_message_that_went_the_other_way) {
     LongWay ways;
-    for (int i = 0; i < 1000; ++i) ways.on_ended(Way::kLane, kBytes, 1);
+    for (int i = 0; i < 1000; ++i) come(ways, Way::kLane, kBytes, 1);
     EXPECT_EQ(ways.way(kBytes), Way::kKernel);
     until_change(ways, kLaneIsBetter);
-    for (int i = 0; i < 1000; ++i) ways.on_ended(Way::kKernel, kBytes, 1);
+    for (int i = 0; i < 1000; ++i) come(ways, Way::kKernel, kBytes, 1);
     EXPECT_EQ(ways.way(kBytes), Way::kLane);
 }
 
@@ -106,6 +115,53 @@ TEST(LongWay, knows_each_range_of_lengths_by_itself) {
     }
     for (unsigned i = 0; i < 8; ++i)
         EXPECT_EQ(ways.way(LongWay::kShortest << i), i % 2 ? Way::kKernel : Way::kLane) << i;
+}
+
+// A window is one period, however its messages end. The last ones end with the others here, so that their own times say nothing.
+void window(LongWay& ways, Way way, unsigned messages, std::uint64_t ns, bool both_waited = true) {
+    static std::uint64_t now = 1;
+    for (unsigned i = 0; i < messages; ++i) ways.on_begun(now + i);
+    now += ns;
+    for (unsigned i = 0; i < messages; ++i) ways.on_ended(way, kBytes, now, both_waited && i == messages / 2);
+}
+
+TEST(LongWay, times_a_window_as_a_whole) {
+    for (const bool lane_is_better : {false, true}) {
+        LongWay ways;
+        // One that is skipped, and one for each block.
+        for (unsigned i = 0; i < 1 + LongWay::kFirstWait; ++i) {
+            EXPECT_EQ(ways.way(kBytes), Way::kKernel);
+            window(ways, Way::kKernel, 64, 1000);
+        }
+        for (unsigned i = 0; i < 2; ++i) {
+            EXPECT_EQ(ways.way(kBytes), Way::kLane);
+            window(ways, Way::kLane, 64, lane_is_better ? 900 : 1100);
+        }
+        EXPECT_EQ(ways.way(kBytes), lane_is_better ? Way::kLane : Way::kKernel);
+    }
+}
+
+TEST(LongWay, counts_short_windows_together) {
+    LongWay ways;
+    // The first one is skipped; of three, the last one fills a block, and its rest does not count.
+    for (unsigned i = 0; i < 1 + 3 * LongWay::kFirstWait; ++i) {
+        EXPECT_EQ(ways.way(kBytes), Way::kKernel) << i;
+        window(ways, Way::kKernel, 4, 1000);
+    }
+    EXPECT_EQ(ways.way(kBytes), Way::kLane);
+}
+
+TEST(LongWay, does_not_count_a_period_in_which_no_sender_waited_or_both_ways_were_used) {
+    LongWay ways;
+    for (int i = 0; i < 1000; ++i) {
+        window(ways, Way::kKernel, 4, 1000, false);
+        ways.on_begun(1);
+        ways.on_begun(2);
+        ways.on_ended(Way::kKernel, kBytes, 3, true);
+        ways.on_ended(Way::kLane, kBytes, 4, true);
+    }
+    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
+    EXPECT_EQ(until_change(ways, kLaneIsBetter), kSkip + LongWay::kFirstWait * kBlock);
 }
 
 // So many messages in a row are declined until the lane is given up.
@@ -148,7 +204,7 @@ TEST(LongWay, keeps_the_lane_if_one_message_in_five_is_declined) {
             continue;
         }
         by_lane += way == Way::kLane;
-        ways.on_ended(way, kBytes, way == Way::kLane ? 900 : 1000);
+        come(ways, way, kBytes, way == Way::kLane ? 900 : 1000);
     }
     EXPECT_GT(declined, 1500u);
     EXPECT_GT(by_lane, 7000u);

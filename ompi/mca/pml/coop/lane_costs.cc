@@ -46,7 +46,7 @@ std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 void LaneLimit::allow_all() noexcept {
     waited_.store(bounds_.longest, std::memory_order_relaxed);
     unwaited_.store(bounds_.longest, std::memory_order_relaxed);
-    alone_.store(std::min(bounds_.longest, bounds_.alone), std::memory_order_relaxed);
+    alone_.store(alone_until_found_, std::memory_order_relaxed);
 }
 
 void LaneLimit::settle() noexcept {

@@ -31,7 +31,7 @@ public:
     // `alone`: alone() until it is found. `may_offer`: look for the messages that the receiver should read.
     LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, std::size_t alone, bool may_offer) noexcept
         : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest), alone_(alone),
-          may_offer_(may_offer) {}
+          alone_until_found_(alone), may_offer_(may_offer) {}
 
     // `waits`: the sender waits for the message, so that both sides could copy it.
     std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }
@@ -43,6 +43,8 @@ public:
     }
     // Without copies by the kernel.
     std::size_t longest() const noexcept { return bounds_.longest; }
+    // The longest that a limit can be.
+    std::size_t most(bool crowded) const noexcept { return crowded ? alone_until_found_ : bounds_.longest; }
 
     // Makes a copy of a long message into the ring, and times it now and then.
     template <class Copy>
@@ -67,6 +69,7 @@ private:
     node::LanePace pace_;
     std::atomic<std::size_t> waited_, unwaited_, alone_;
     std::atomic<std::size_t> offers_from_{SIZE_MAX}, offers_to_{0};
+    const std::size_t alone_until_found_;
     const bool may_offer_;
 };
 

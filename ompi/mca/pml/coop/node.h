@@ -52,7 +52,6 @@ struct Neighbour {
     std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
     std::unique_ptr<LaneOut> lane;               // under Module::lock
     rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
-    std::uint64_t long_ended_ns = 0;             // when the last message that was timed for it was complete
     static constexpr std::int64_t kNoLane = -1;
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }

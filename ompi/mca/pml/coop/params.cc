@@ -183,8 +183,10 @@ constexpr ParamRow kParams[] = {
          "32 KiB, and only in one packet. Each process computes that length from what messages of 4 KiB or "
          "more to a process (there: above lane_small_max) take into the lane, the first ones and later some, and from "
          "the measured cost of copies by "
-         "the kernel; the report shows it. Longer ones that both sides wait for take the lane, too, if the receiver "
-         "finds by trials that they are quicker so. Messages up to lane_small_max use the lane whatever this is (on "
+         "the kernel; the report shows it. Messages of 64 KiB and more that both sides wait for take the lane, too, if "
+         "the "
+         "receiver finds by trials that this is quicker. Messages up to lane_small_max use the lane whatever this is "
+         "(on "
          "crowded nodes see there); the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},

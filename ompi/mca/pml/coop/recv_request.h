@@ -62,8 +62,9 @@ struct RecvRequest {
     std::uint64_t load;   // bytes that the load of our board counts for this message
     bool counted;         // the loads of both boards count it
 
-    std::uint64_t timed_from_ns;  // when its RTS was read, for Neighbour::long_way; 0: it is not timed
-    rndv::LongWay::Way way;       // valid if it is timed
+    bool timed;              // Neighbour::long_way counts it as under way
+    bool sender_waited;      // when the RTS was read; valid if `timed`
+    rndv::LongWay::Way way;  // valid if `timed`
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
     static RecvRequest* from(match::Posted* p) noexcept {

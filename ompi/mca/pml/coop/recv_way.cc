@@ -48,8 +48,9 @@ bool prefers_lane(const Comm& c, const Peer& peer, std::size_t bytes) noexcept {
 }
 
 void choose_way(RecvRequest& r, rndv::Situation& s, bool has_begun, bool by_lane) noexcept {
-    r.timed_from_ns = 0;
-    // If the RTS came through the lane, the sender has a ring of ours.
+    r.timed = false;
+    // If the RTS came through the lane, the sender has a ring of ours. (If it could not use the ring all the same, fragments would go by
+    // a transport, and be timed as what comes through the lane.)
     if (!by_lane || !s.can_share || !has_two_ways(s.bytes, s.wish) || s.bytes > r.capacity || !s.sender_contiguous ||
         !s.receiver_contiguous)
         return;
@@ -60,20 +61,18 @@ void choose_way(RecvRequest& r, rndv::Situation& s, bool has_begun, bool by_lane
     // A side that computes would hold up a message in fragments.
     if (receiver_waits(r, s) && (by_kernel || sender_will_wait(r, s, now))) {
         s.lane_is_quicker = !by_kernel;
-        r.timed_from_ns = now;
+        r.timed = true;
+        r.sender_waited = !by_kernel || sender_waits(r, s);
+        ways.on_begun(now);
     } else if (!by_kernel) {
         ways.on_declined(s.bytes);
     }
 }
 
 void end_way(RecvRequest& r) noexcept {
-    if (r.timed_from_ns == 0) return;
-    Neighbour& neighbour = *r.peer->neighbour;
-    const std::uint64_t now = now_ns(), before = std::exchange(neighbour.long_ended_ns, now);
-    // A message that one side had to copy alone does not compare with those in fragments.
-    if (r.way == LongWay::Way::kLane || sender_waits(r, r.engine.situation()))
-        neighbour.long_way.on_ended(r.way, r.engine.wanted(), now - std::max(r.timed_from_ns, before));
-    r.timed_from_ns = 0;
+    if (!std::exchange(r.timed, false)) return;
+    const bool both_waited = r.sender_waited || sender_waits(r, r.engine.situation());
+    r.peer->neighbour->long_way.on_ended(r.way, r.engine.wanted(), now_ns(), both_waited);
 }
 
 }  // namespace coop::pml

@@ -87,11 +87,14 @@ namespace {
 
 // -- the engine's actions ----------------------------------------------------
 
-// Through the lane: copies until the ring is full, and then lets the receiver read and others have their turn.
+// Through the lane: copies until the ring is full, or as much as a copy by the kernel may, and then lets the receiver read and
+// others have their turn.
 Next send_through_lane(SendRequest& r) noexcept {
     const std::size_t most = lane_fragment(*r.lane);
+    const std::uint64_t turn_ends = r.engine.at() + static_cast<std::uint64_t>(module.config.copy_chunk);
     while (r.engine.at() < r.engine.end()) {
         const std::uint64_t at = r.engine.at();
+        if (at >= turn_ends) return wait_for_resources(r);
         std::size_t payload = std::min<std::size_t>(r.engine.end() - at, most);
         rewind(r, at);
         const wire::FragHeader header{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at};
@@ -275,11 +278,21 @@ bool decide_to_fit(SendRequest& r) noexcept {
 
 }  // namespace
 
+// A send that a callback starts while MPI_Waitall waits for others is not one of them (awaited.h).
+namespace {
+void stop_showing_waits() noexcept {
+    rndv::Board* const board = my_board();
+    if (board && board->waits.load(std::memory_order_relaxed)) [[unlikely]]
+        board->waits.store(false, std::memory_order_relaxed);
+}
+}  // namespace
+
 bool reserve_id(SendRequest& r) noexcept {
     r.lane = r.peer->lane();
     const bool fits = decide_to_fit(r);
     if (fits || module.faults.hit(Fault::kNoId)) return fits;
     r.id = module.sends.acquire(&r, module.threads);
+    stop_showing_waits();
     return r.id != 0;
 }
 

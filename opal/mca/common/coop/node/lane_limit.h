@@ -129,7 +129,8 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
 class LanePace {
 public:
     static constexpr std::size_t kMessages = 15, kBetween = 31, kMostLeftOut = 1024;
-    static constexpr std::size_t kShortest = 4096;  // bytes
+    static constexpr std::size_t kToSkipAgain = 256 * 1024;  // bytes that find the ring in no cache
+    static constexpr std::size_t kShortest = 4096;           // bytes
 
     explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
 
@@ -151,10 +152,11 @@ public:
         return messages_ == 0;
     }
 
-    // The limit has kept a message out of the lane. Returns whether it should allow the next kMessages messages.
+    // The limit has kept a message out of the lane. Returns whether it should allow all until byte_ns() is new.
     bool limit_leaves_out() noexcept {
         if (++left_out_ < kMostLeftOut) return false;
         left_out_ = messages_ = to_leave_out_ = 0;
+        to_skip_ = kToSkipAgain;
         byte_ns_ = 0;
         return true;
     }

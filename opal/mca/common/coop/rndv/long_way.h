@@ -4,13 +4,14 @@
 // sides wait for them. A copy by the kernel moves a byte once, but pins each page first; the lane moves it twice, while both
 // sides work. Which one is quicker depends on the kernel, on virtual machines, on caches and on how far the CPUs are
 // from each other, which no short measurement shows. So the receiver times the messages, and tries the other way now and
-// then. The way changes if the other one takes a sixteenth less time for a byte, as the medians of two blocks say:
+// then. What is timed is a period in which messages are under way: of one message, or of a window. The way changes if the other one
+// takes a sixteenth less time for a byte, as the medians of two blocks say, in which a period counts once for each of its messages:
 //
 //     kKernel --wait blocks--> try the lane ----quicker by 1/16--> kLane
 //     kLane ----wait blocks--> try the kernel --quicker by 1/16--> kKernel
 //     wait = kFirstWait after a change; twice as many blocks after each trial without one, up to kLongestWait
 //
-// A message for which a side turns out not to wait is copied by the kernel. If that happens to more than one in kDeclines
+// A message for which a side turns out not to wait is copied by the kernel. If that happens to more than one in five
 // messages that should use the lane, a trial has failed, and a lane that was in use is given up.
 //
 // The lengths from one power of two to the next have a way of their own, because what is in a cache is copied faster.
@@ -40,9 +41,21 @@ public:
     // The way of the next message of this length. `bytes` >= kShortest.
     Way way(std::uint64_t bytes) const noexcept { return lengths_[range_of(bytes)].next(); }
 
-    // A message has come, whole. It counts if it went the way that way() returns. `ns`: since both sides could copy.
-    void on_ended(Way way, std::uint64_t bytes, std::uint64_t ns) noexcept {
-        lengths_[range_of(bytes)].add(way, static_cast<double>(ns) / static_cast<double>(bytes));
+    // A message begins to come, the way that way() returns.
+    void on_begun(std::uint64_t now_ns) noexcept {
+        if (under_way_++ == 0) period_ = {.start_ns = now_ns};
+    }
+    // It has come, whole. `both_waited`: as far as is known, its sender has waited for it; without any such message a period does
+    // not count, because one side may have copied alone.
+    void on_ended(Way way, std::uint64_t bytes, std::uint64_t now_ns, bool both_waited) noexcept {
+        period_.bytes += bytes;
+        ++period_.messages;
+        period_.both_waited |= both_waited;
+        (way == Way::kLane ? period_.by_lane : period_.by_kernel) = true;
+        if (way == Way::kLane) lengths_[range_of(bytes)].accept();
+        if (--under_way_ > 0 || !period_.both_waited || (period_.by_lane && period_.by_kernel)) return;
+        const double byte_ns = static_cast<double>(now_ns - period_.start_ns) / static_cast<double>(period_.bytes);
+        lengths_[range_of(period_.bytes / period_.messages)].add(way, byte_ns, period_.messages);
     }
     // A message should have come through the lane, but a side does not wait for it.
     void on_declined(std::uint64_t bytes) noexcept { lengths_[range_of(bytes)].decline(); }
@@ -55,23 +68,28 @@ private:
     }
     static constexpr Way other(Way way) noexcept { return way == Way::kKernel ? Way::kLane : Way::kKernel; }
 
+    struct Period {
+        std::uint64_t start_ns = 0, bytes = 0, messages = 0;
+        bool by_kernel = false, by_lane = false, both_waited = false;
+    };
+
     class Range {
     public:
         Way next() const noexcept { return is_trial_ ? other(way_) : way_; }
 
-        void add(Way way, double byte_ns) noexcept {
+        void add(Way way, double byte_ns, std::uint64_t messages) noexcept {
             if (way != next()) return;
-            if (way == Way::kLane && declined_ > 0) --declined_;
             if (to_skip_ > 0) {
-                --to_skip_;
+                to_skip_ -= static_cast<unsigned>(std::min<std::uint64_t>(to_skip_, messages));
                 return;
             }
-            block_[messages_++] = byte_ns;
+            for (; messages > 0 && messages_ < kInBlock; --messages) block_[messages_++] = byte_ns;
             if (messages_ < kInBlock) return;
             std::nth_element(block_.begin(), block_.begin() + kInBlock / 2, block_.end());
             judge(block_[kInBlock / 2]);
         }
 
+        void accept() noexcept { declined_ -= declined_ > 0; }
         void decline() noexcept {
             declined_ += kDeclines;
             if (declined_ <= kMostDeclined) return;
@@ -117,6 +135,8 @@ private:
     };
 
     std::array<Range, kRanges> lengths_;
+    std::uint64_t under_way_ = 0;  // messages
+    Period period_;                // valid if some are under way
 };
 
 }  // namespace coop::rndv

@@ -61,7 +61,7 @@ Words words(Reason reason) noexcept {
     case Reason::kFitsLane: return {"fits one packet of the lane", eager_limit};
     case Reason::kReadFromSender: return {"the sender waits, and one copy by the kernel is faster than two"};
     case Reason::kBelowLaneMax: return {"two copies through the lane are faster than one by the kernel", lane_max};
-    case Reason::kLaneIsQuicker: return {"both sides wait: the lane is quicker than the kernel, or tried"};
+    case Reason::kLaneIsQuicker: return {"both sides wait: the lane is quicker than the kernel, or is being tried"};
     case Reason::kOneWay: return {"blocking sends in a row, with no message back"};
     }
     return {};

@@ -12,8 +12,8 @@ bool is_for_fragments(const Situation& s) noexcept {
     return s.wish == Wish::kSend || (s.wish == Wish::kHybrid && (sender_waits(s.send_call) || !s.can_get));
 }
 
-// The receiver follows the sender, unless it finds the lane quicker (pml/coop/recv_way.cc): it sets lane_max to more than any length if the sender has chosen the lane, and it
-// sees no get.
+// The receiver follows the sender: it sets lane_max to more than any length if the sender has chosen the lane, and can_get is
+// false. But it may choose the lane itself (pml/coop/recv_way.cc).
 std::optional<Choice> can_use(const Situation& s) noexcept {
     if (s.lane_is_quicker) return Choice{Row::kLane, Reason::kLaneIsQuicker};
     if (s.lane_max == 0) return std::nullopt;
