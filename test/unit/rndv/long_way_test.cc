@@ -125,15 +125,17 @@ void window(LongWay& ways, Way way, unsigned messages, std::uint64_t ns, bool bo
     for (unsigned i = 0; i < messages; ++i) ways.on_ended(way, kBytes, now, both_waited && i == messages / 2);
 }
 
+// So many windows are a block.
+constexpr unsigned kWindows = kBlock / LongWay::kOfPeriod;
+
 TEST(LongWay, times_a_window_as_a_whole) {
     for (const bool lane_is_better : {false, true}) {
         LongWay ways;
-        // One that is skipped, and one for each block.
-        for (unsigned i = 0; i < 1 + LongWay::kFirstWait; ++i) {
+        for (unsigned i = 0; i < 1 + LongWay::kFirstWait * kWindows; ++i) {  // the first one is skipped
             EXPECT_EQ(ways.way(kBytes), Way::kKernel);
             window(ways, Way::kKernel, 64, 1000);
         }
-        for (unsigned i = 0; i < 2; ++i) {
+        for (unsigned i = 0; i < 1 + kWindows; ++i) {
             EXPECT_EQ(ways.way(kBytes), Way::kLane);
             window(ways, Way::kLane, 64, lane_is_better ? 900 : 1100);
         }
@@ -141,14 +143,31 @@ TEST(LongWay, times_a_window_as_a_whole) {
     }
 }
 
-TEST(LongWay, counts_short_windows_together) {
+TEST(LongWay, does_not_let_one_window_decide) {
     LongWay ways;
-    // The first one is skipped; of three, the last one fills a block, and its rest does not count.
-    for (unsigned i = 0; i < 1 + 3 * LongWay::kFirstWait; ++i) {
-        EXPECT_EQ(ways.way(kBytes), Way::kKernel) << i;
-        window(ways, Way::kKernel, 4, 1000);
-    }
-    EXPECT_EQ(ways.way(kBytes), Way::kLane);
+    for (unsigned i = 0; i < 1 + LongWay::kFirstWait * kWindows; ++i)
+        window(ways, Way::kKernel, 64, i % kWindows == 0 ? 100'000 : 1000);  // one of each block was held up
+    for (unsigned i = 0; i < 1 + kWindows; ++i) window(ways, Way::kLane, 64, 1100);
+    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
+}
+
+// A window of two lengths. Each message goes the way of its range.
+void mixed_window(LongWay& ways) {
+    const std::uint64_t lengths[] = {kBytes, 16 * kBytes};
+    const Way way[] = {ways.way(lengths[0]), ways.way(lengths[1])};
+    for (const auto bytes : lengths) ways.on_begun(bytes);
+    for (int i = 0; i < 2; ++i) ways.on_ended(way[i], lengths[i], 100 * kBytes, true);
+}
+
+TEST(LongWay, does_not_stay_in_a_trial_because_windows_have_several_lengths) {
+    LongWay ways;
+    for (int i = 0; i < 1000; ++i) mixed_window(ways);
+    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
+    EXPECT_EQ(ways.way(16 * kBytes), Way::kKernel);
+    until_change(ways, kLaneIsBetter);
+    ASSERT_EQ(ways.way(kBytes), Way::kLane);
+    for (unsigned i = 0; i <= LongWay::kMostDeclined / LongWay::kDeclines; ++i) mixed_window(ways);
+    EXPECT_EQ(ways.way(kBytes), Way::kKernel);
 }
 
 TEST(LongWay, does_not_count_a_period_in_which_no_sender_waited_or_both_ways_were_used) {

@@ -43,10 +43,11 @@ node::LaneFindings& lane_findings() noexcept {
 
 std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
-void LaneLimit::allow_all() noexcept {
+// On a crowded node alone() is the limit, and each step takes longer rings: so it doubles.
+void LaneLimit::allow_more() noexcept {
     waited_.store(bounds_.longest, std::memory_order_relaxed);
     unwaited_.store(bounds_.longest, std::memory_order_relaxed);
-    alone_.store(alone_until_found_, std::memory_order_relaxed);
+    alone_.store(std::min(2 * alone(), most_alone()), std::memory_order_relaxed);
 }
 
 void LaneLimit::settle() noexcept {

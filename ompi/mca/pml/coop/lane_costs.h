@@ -7,6 +7,7 @@
 // Threading: any; a LaneLimit: one thread at a time settles it, any reads it. Errors: none.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ public:
     // `alone`: alone() until it is found. `may_offer`: look for the messages that the receiver should read.
     LaneLimit(std::size_t ring_bytes, const node::LaneBounds& bounds, std::size_t alone, bool may_offer) noexcept
         : bounds_(bounds), pace_(ring_bytes), waited_(bounds.longest), unwaited_(bounds.longest), alone_(alone),
-          alone_until_found_(alone), may_offer_(may_offer) {}
+          may_offer_(may_offer) {}
 
     // `waits`: the sender waits for the message, so that both sides could copy it.
     std::size_t get(bool waits) const noexcept { return (waits ? waited_ : unwaited_).load(std::memory_order_relaxed); }
@@ -43,8 +44,8 @@ public:
     }
     // Without copies by the kernel.
     std::size_t longest() const noexcept { return bounds_.longest; }
-    // The longest that a limit can be.
-    std::size_t most(bool crowded) const noexcept { return crowded ? alone_until_found_ : bounds_.longest; }
+    // The longest that alone() can be.
+    std::size_t most_alone() const noexcept { return std::min(bounds_.longest, bounds_.alone); }
 
     // Makes a copy of a long message into the ring, and times it now and then.
     template <class Copy>
@@ -57,19 +58,18 @@ public:
 
     // A message has gone another way because it is too long.
     void leave_out() noexcept {
-        if (pace_.limit_leaves_out()) allow_all();
+        if (pace_.limit_leaves_out()) allow_more();
     }
 
 private:
     static std::uint64_t clock() noexcept;
     void settle() noexcept;
-    void allow_all() noexcept;
+    void allow_more() noexcept;
 
     const node::LaneBounds bounds_;
     node::LanePace pace_;
     std::atomic<std::size_t> waited_, unwaited_, alone_;
     std::atomic<std::size_t> offers_from_{SIZE_MAX}, offers_to_{0};
-    const std::size_t alone_until_found_;
     const bool may_offer_;
 };
 

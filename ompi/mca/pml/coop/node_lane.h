@@ -70,8 +70,7 @@ public:
     // Whether nothing but the limit that was found keeps a contiguous message out of the lane. `waits`: its sender waits for it.
     bool is_kept_out(std::size_t bytes, bool waits) const noexcept {
         if (module.config.lane_max >= 0 || !earns_ || !takes_long(bytes) || bytes > long_enough_for()) return false;
-        return bytes <= limit_.most(module.crowded) &&
-               bytes > std::min(found_max(waits), waits ? SIZE_MAX : limit_.alone());
+        return bytes <= limit_.most_alone() && bytes > std::min(found_max(waits), waits ? SIZE_MAX : limit_.alone());
     }
     void keep_out() noexcept {
         const SpinGuard guard(lock_, module.threads);

@@ -186,8 +186,8 @@ constexpr ParamRow kParams[] = {
          "the kernel; the report shows it. Messages of 64 KiB and more that both sides wait for take the lane, too, if "
          "the "
          "receiver finds by trials that this is quicker. Messages up to lane_small_max use the lane whatever this is "
-         "(on "
-         "crowded nodes see there); the parameter lane switches it off.",
+         "(for "
+         "crowded nodes see lane_small_max); the parameter lane switches it off.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_read_min",

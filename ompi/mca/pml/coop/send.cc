@@ -112,7 +112,8 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
         return true;
     if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm) ||
                     (!waits && is_better_read(lane, peer, bytes, *datatype, count, comm)))) {
-        if ((!in_parts || may_send_parts()) && is_contiguous(datatype->super, count) && lane.is_kept_out(bytes, waits))
+        if ((!in_parts || may_send_parts()) && wish_for(comm) == rndv::Wish::kHybrid &&
+            is_contiguous(datatype->super, count) && lane.is_kept_out(bytes, waits))
             lane.keep_out();
         return false;
     }

@@ -87,8 +87,8 @@ namespace {
 
 // -- the engine's actions ----------------------------------------------------
 
-// Through the lane: copies until the ring is full, or as much as a copy by the kernel may, and then lets the receiver read and
-// others have their turn.
+// Through the lane: writes until the ring is full, or copy_chunk bytes are written. Then the receiver reads, and others have their
+// turn.
 Next send_through_lane(SendRequest& r) noexcept {
     const std::size_t most = lane_fragment(*r.lane);
     const std::uint64_t turn_ends = r.engine.at() + static_cast<std::uint64_t>(module.config.copy_chunk);
@@ -276,15 +276,14 @@ bool decide_to_fit(SendRequest& r) noexcept {
     return r.bytes() <= r.whole_max && r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
 }
 
-}  // namespace
-
-// A send that a callback starts while MPI_Waitall waits for others is not one of them (awaited.h).
-namespace {
+// Our board no longer shows that we wait for all sends under way (awaited.h): a send that begins in a callback, while MPI_Waitall
+// waits for others, is none of them.
 void stop_showing_waits() noexcept {
     rndv::Board* const board = my_board();
     if (board && board->waits.load(std::memory_order_relaxed)) [[unlikely]]
         board->waits.store(false, std::memory_order_relaxed);
 }
+
 }  // namespace
 
 bool reserve_id(SendRequest& r) noexcept {

@@ -125,14 +125,14 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
 // What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
 // kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores. In the first lap nobody has read the
 // memory yet, so that writing it is too cheap. After kMostLeftOut messages that the limit has kept out of the lane, the next
-// ones should use it, and are timed: without them a limit that was too short would stay so.
+// ones should use it, and after another lap, because the ring has left the caches, they are timed: without them a limit that
+// was too short would stay so.
 class LanePace {
 public:
     static constexpr std::size_t kMessages = 15, kBetween = 31, kMostLeftOut = 1024;
-    static constexpr std::size_t kToSkipAgain = 256 * 1024;  // bytes that find the ring in no cache
-    static constexpr std::size_t kShortest = 4096;           // bytes
+    static constexpr std::size_t kShortest = 4096;  // bytes
 
-    explicit LanePace(std::size_t ring_bytes) noexcept : to_skip_(ring_bytes) {}
+    explicit LanePace(std::size_t ring_bytes) noexcept : ring_bytes_(ring_bytes), to_skip_(ring_bytes) {}
 
     // Whether the next message need not be timed. If not, add() follows.
     bool leaves_out() noexcept {
@@ -156,7 +156,7 @@ public:
     bool limit_leaves_out() noexcept {
         if (++left_out_ < kMostLeftOut) return false;
         left_out_ = messages_ = to_leave_out_ = 0;
-        to_skip_ = kToSkipAgain;
+        to_skip_ = ring_bytes_;
         byte_ns_ = 0;
         return true;
     }
@@ -170,6 +170,7 @@ private:
         messages_ = left_out_ = 0;
     }
 
+    const std::size_t ring_bytes_;
     std::size_t to_skip_, to_leave_out_ = 0;
     std::size_t messages_ = 0, left_out_ = 0;
     std::array<double, kMessages> each_{};
