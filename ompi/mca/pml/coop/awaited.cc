@@ -10,19 +10,19 @@ namespace {
 ompi_request_fns_t stock;
 bool watching = false;
 
-// Shows on our board that this process waits for all its sends that are under way. With threads it shows nothing, because
-// another one may begin a send.
+// Shows on our board that this process waits for all its sends that are under way.
 void show_waiting(bool waits) noexcept {
     rndv::Board* const board = my_board();
-    if (board && !module.threads && board->waits.load(std::memory_order_relaxed) != waits)
+    if (board && board->waits.load(std::memory_order_relaxed) != waits)
         board->waits.store(waits, std::memory_order_relaxed);
 }
 
-// Returns 1 if it is a send whose receiver still has to answer, or copies.
+// Returns 1 if it is a send whose receiver still has to answer, or copies. Among threads always 0: another one may complete
+// the send just now, or begin one.
 std::uint32_t note(ompi_request_t* request, bool awaited) noexcept {
     if (request->req_type != OMPI_REQUEST_PML) return 0;
     if (reinterpret_cast<mca_pml_base_request_t*>(request)->req_type == MCA_PML_REQUEST_SEND)
-        return !REQUEST_COMPLETE(request) && SendRequest::of(request)->id != 0;
+        return !module.threads && !REQUEST_COMPLETE(request) && SendRequest::of(request)->id != 0;
     RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
     return 0;
 }
