@@ -10,13 +10,6 @@ namespace {
 ompi_request_fns_t stock;
 bool watching = false;
 
-// Shows on our board that this process waits for all its sends that are under way.
-void show_waiting(bool waits) noexcept {
-    rndv::Board* const board = my_board();
-    if (board && board->waits.load(std::memory_order_relaxed) != waits)
-        board->waits.store(waits, std::memory_order_relaxed);
-}
-
 // Returns 1 if it is a send whose receiver still has to answer, or copies. Among threads always 0: another one may complete
 // the send just now, or begin one.
 std::uint32_t note(ompi_request_t* request, bool awaited) noexcept {

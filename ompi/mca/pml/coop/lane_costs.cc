@@ -43,7 +43,7 @@ node::LaneFindings& lane_findings() noexcept {
 
 std::uint64_t LaneLimit::clock() noexcept { return now_ns(); }
 
-// On a crowded node alone() is the limit, and each step takes longer rings: so it doubles.
+// On a crowded node alone() is the limit. It only doubles, because the rings become longer with the messages.
 void LaneLimit::allow_more() noexcept {
     waited_.store(bounds_.longest, std::memory_order_relaxed);
     unwaited_.store(bounds_.longest, std::memory_order_relaxed);

@@ -90,8 +90,15 @@ BoardCard board_card() noexcept;
 // and reports it.
 void report_missing_memory() noexcept;
 
-rndv::Board* my_board() noexcept;            // null: we have no memory to share
+rndv::Board* my_board() noexcept;  // null: we have no memory to share
 rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
+
+// Shows on our board whether this process waits for all its sends that are under way (awaited.h).
+inline void show_waiting(bool waits) noexcept {
+    rndv::Board* const board = my_board();
+    if (board && board->waits.load(std::memory_order_relaxed) != waits)
+        board->waits.store(waits, std::memory_order_relaxed);
+}
 
 // Starts to count the large operations on the node's HCAs, in memory that all processes of the node see (HcaLoads).
 void count_hca_loads() noexcept;

@@ -276,14 +276,6 @@ bool decide_to_fit(SendRequest& r) noexcept {
     return r.bytes() <= r.whole_max && r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
 }
 
-// Our board no longer shows that we wait for all sends under way (awaited.h): a send that begins in a callback, while MPI_Waitall
-// waits for others, is none of them.
-void stop_showing_waits() noexcept {
-    rndv::Board* const board = my_board();
-    if (board && board->waits.load(std::memory_order_relaxed)) [[unlikely]]
-        board->waits.store(false, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 bool reserve_id(SendRequest& r) noexcept {
@@ -291,7 +283,7 @@ bool reserve_id(SendRequest& r) noexcept {
     const bool fits = decide_to_fit(r);
     if (fits || module.faults.hit(Fault::kNoId)) return fits;
     r.id = module.sends.acquire(&r, module.threads);
-    stop_showing_waits();
+    show_waiting(false);  // a send that begins in a callback, while MPI_Waitall waits for others, is none of them
     return r.id != 0;
 }
 

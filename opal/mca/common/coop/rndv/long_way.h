@@ -100,13 +100,12 @@ private:
             else wait_ = kFirstWait;
             way_ = Way::kKernel;
             begin(false);
-            waited_ = 0;
         }
 
     private:
         void begin(bool is_trial) noexcept {
             is_trial_ = is_trial;
-            messages_ = declined_ = 0;
+            messages_ = declined_ = waited_ = 0;
             to_skip_ = kToSkip;
         }
         void wait_longer() noexcept { wait_ = std::min(2 * wait_, kLongestWait); }
@@ -124,7 +123,6 @@ private:
             } else {
                 wait_longer();
             }
-            waited_ = 0;
             begin(false);
         }
 
