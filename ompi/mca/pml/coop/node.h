@@ -90,7 +90,7 @@ BoardCard board_card() noexcept;
 // and reports it.
 void report_missing_memory() noexcept;
 
-rndv::Board* my_board() noexcept;  // null: we have no memory to share
+rndv::Board* my_board() noexcept;            // null: we have no memory to share
 rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
 
 // Shows on our board whether this process waits for all its sends that are under way (awaited.h).
