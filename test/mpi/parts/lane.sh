@@ -80,6 +80,7 @@ part_lane() {
         env OMPI_MCA_pml_coop_protocol=send
     check lane.limit_on_a_crowded_node_is_reported_if_vader_does_not_copy limit_without_kernel \
         env OMPI_MCA_btl_vader_single_copy_mechanism=none
+    [ -n "$san" ] || check lane.a_thread_that_waits_lets_others_use_its_cpu rate_on_one_cpu
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
@@ -175,6 +176,19 @@ opens_after() { # MESSAGES
     echo "2 processes have sent $eager messages through the transport"
     # A message that the transport has no room for may count twice.
     [ "$eager" -le $((2 * $1)) ] && [ "$eager" -gt $((2 * $1 - 5)) ]
+}
+
+# Each message needs the CPU of the other process. A thread that yields after each look reaches some hundred thousand a second,
+# one that yields after a while a tenth of that; one that keeps its CPU for its time slice a thousandth.
+rate_on_one_cpu() {
+    local yield rates=()
+    for yield in 1 0; do
+        launch_and_keep vader 2 "${laned[@]}" --mca mpi_yield_when_idle $yield taskset -c "$(first_cpu)" \
+            "$prefix/libexec/ompi-coop/coop_mr" --multiple -m 8:8 -w 1 -T 0.1 -b 3 || return 1
+        rates+=("$(awk '/^8 / { print $2 }' "$log.job")")
+    done
+    echo "${rates[0]} messages a second if a thread yields after each look, otherwise ${rates[1]}"
+    [ $((60 * rates[1])) -gt "${rates[0]}" ]
 }
 
 # Messages of this length: ten to each process are not enough for a longer ring, a hundred are. Before enough of them are

@@ -47,7 +47,7 @@ inline void check_chunk(wire::Kind kind, std::uint32_t peer, std::uint64_t bytes
 template <class Request>
 void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
                    void* data, int status) {
-    const Polling turn;
+    const Callback turn;
     auto* op = static_cast<RdmaOp*>(data);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.copy.fail();

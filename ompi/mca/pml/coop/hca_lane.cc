@@ -78,7 +78,7 @@ void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 
 void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
                    void* data, int status) {
-    const Polling turn;
+    const Callback turn;
     auto& chunk = *static_cast<HcaLane::Chunk*>(data);
     RecvRequest& r = *chunk.request;
     const std::uint64_t bytes = r.copy.plan().bytes(chunk.number);

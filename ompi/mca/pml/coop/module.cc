@@ -175,21 +175,22 @@ bool defer(Deferred& work) noexcept {
 
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
-// A thread that waits, or tests again and again, keeps its CPU until the scheduler takes it, which may be after
-// milliseconds; if the thread that it waits for shares this CPU, each window of messages takes so long. So it gives its
-// CPU away after many looks in vain. Open MPI does that only for mpi_yield_when_idle, and then at each look.
-void let_other_threads_run() noexcept {
+// Called by a thread after each look for packets. A thread that waits, or tests again and again, keeps its CPU until the
+// scheduler takes it, which may be after milliseconds; if the thread that it waits for shares this CPU, each window of
+// messages takes so long. So it gives its CPU away after many looks in vain. Open MPI does that only for
+// mpi_yield_when_idle, and then at each look.
+void let_other_threads_run(int events) noexcept {
     constexpr unsigned kPatience = 256;
-    if (++empty_looks < kPatience) return;
+    if (events == 0 && ++empty_looks < kPatience) return;
     empty_looks = 0;
-    sched_yield();
+    if (events == 0) sched_yield();
 }
 
 extern "C" int mca_pml_coop_progress() {
     const int packets = poll_lane();
     if ((module.deferred.length.load(std::memory_order_relaxed) |
          module.copying.length.load(std::memory_order_relaxed)) == 0) {
-        if (packets == 0 && module.threads) let_other_threads_run();
+        if (module.threads) let_other_threads_run(packets);
         return packets;
     }
     const Polling turn;
@@ -200,7 +201,7 @@ extern "C" int mca_pml_coop_progress() {
         events += copy_a_chunk();
         leave_progress();
     }
-    if (events == 0 && module.threads) let_other_threads_run();
+    if (module.threads) let_other_threads_run(events);
     return events;
 }
 

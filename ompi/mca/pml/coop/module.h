@@ -107,16 +107,20 @@ inline constexpr Module& module = module_holder.value;
 
 inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
 
-// How often this thread has looked for packets in vain since the last one. Counted only if there are threads.
+// How often this thread has looked for packets in vain since the last one (let_other_threads_run()). Counted only if there
+// are threads.
 inline constinit thread_local unsigned empty_looks = 0;
 
-// Inside: held by the entry points for messages and communicators. Polling: held by the callbacks of transports and by
-// the progress function (async.h).
+// Inside: held by the entry points for messages and communicators. Polling: held by the progress function, which may find
+// nothing. Callback: held by the callbacks of transports, which have found something (async.h).
 struct Inside : async::Inside {
     Inside() noexcept : async::Inside(module.handler) {}
 };
 struct Polling : async::Polling {
-    Polling() noexcept : async::Polling(&module.handler) {
+    Polling() noexcept : async::Polling(&module.handler) {}
+};
+struct Callback : Polling {
+    Callback() noexcept {
         if (module.threads) empty_looks = 0;
     }
 };

@@ -71,7 +71,7 @@ void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
 
 extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
                                     void*) {
-    const Polling turn;
+    const Callback turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
     SendRequest& r = request_of(module.sends, h.kind, "send", h.send_id, h.sender);
@@ -82,7 +82,7 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
 
 extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
                                      void*) {
-    const Polling turn;
+    const Callback turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
     on_fragment(request_of(module.recvs, h.kind, "receive", h.recv_id, h.sender), h, packet);
@@ -90,7 +90,7 @@ extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_ta
 
 extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
                                     void*) {
-    const Polling turn;
+    const Callback turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
     if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive", h.id, h.sender), h);

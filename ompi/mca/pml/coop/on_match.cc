@@ -178,13 +178,13 @@ void on_whole(const Whole& message) noexcept {
 
 extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
                                       void*) {
-    const Polling turn;
+    const Callback turn;
     on_eager({btl, des->des_segments, des->des_segment_count});
 }
 
 extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
                                     void*) {
-    const Polling turn;
+    const Callback turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());
     wire::Damage damage{};

@@ -231,7 +231,7 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 template <class Request>
 void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
                   void* data, int status) {
-    const Polling turn;
+    const Callback turn;
     auto* op = static_cast<RdmaOp*>(data);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);

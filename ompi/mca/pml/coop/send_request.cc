@@ -34,7 +34,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
                     int status) {
-    const Polling turn;
+    const Callback turn;
     tsan_acquire(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS)
