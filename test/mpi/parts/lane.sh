@@ -68,7 +68,7 @@ part_lane() {
     # Needs half a gigabyte. The rings are full all the time.
     [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
         --only three_hundred_thousand_sends_wait_for_their_receives
-    check lane.messages_above_4_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 8192
+    check lane.messages_above_8_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 8200
     check lane.messages_of_16_KiB_wait_for_a_longer_ring_on_a_crowded_node lane_on_crowded_node 16384
     check lane.messages_above_32_KiB_go_another_way_on_a_crowded_node too_long_for_lane_on_crowded_node
     check lane.messages_of_32_KiB_use_one_packet_on_a_crowded_node packets_on_crowded_node 32768
@@ -191,15 +191,15 @@ rate_on_one_cpu() {
     [ $((60 * rates[1])) -gt "${rates[0]}" ]
 }
 
-# Messages of this length: ten to each process are not enough for a longer ring, a hundred are. Before enough of them are
+# Messages of this length: five to each process are not enough for a longer ring, a hundred are. Before enough of them are
 # timed, which takes a lap of the ring of 1 MiB and 15 messages, no cost of the kernel's copies keeps 16 KiB out.
 lane_on_crowded_node() { # BYTES
-    alltoall_on_crowded_node "$1" 10 || return 1
+    alltoall_on_crowded_node "$1" 5 || return 1
     ! lane_row_of 16 || return 1
     alltoall_on_crowded_node "$1" 100 && lane_row_of 16
 }
 packets_on_crowded_node() { # BYTES
-    alltoall_on_crowded_node "$1" 100 && lane_row_of 64
+    alltoall_on_crowded_node "$1" 200 && lane_row_of 64
 }
 # Short messages show that the lane is open.
 too_long_for_lane_on_crowded_node() {

@@ -219,8 +219,8 @@ std::size_t LaneOut::alone_until_found(const node::LaneBounds& bounds) noexcept 
 void LaneOut::earn(std::size_t bytes) noexcept {
     const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
-    const std::size_t worth = module.crowded ? kWorthOfMany : kWorth;
-    if (wanted < worth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
+    const std::uint32_t end = node::first_lane_end(area_.shape().ring_bytes, length);
+    if (wanted < (module.crowded ? node::bytes_that_pay_for_ring(bytes, end) : kWorth * end)) return;
     const SpinGuard guard(lock_, module.threads);
     while (bytes > fitting() && use_more()) {
     }

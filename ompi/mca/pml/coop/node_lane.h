@@ -157,10 +157,9 @@ private:
     // it instead: the rings of many processes take turns in the caches, which the measurement of one ring does not show.
     static constexpr std::size_t kLongestOfMany = 32 * 1024;
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
-    // first time, and a copy by the kernel up to 5 us more than the lane. On a crowded node there are many rings, and as many
-    // pages are used for the first time: ten calls of MPI_Alltoall are not enough.
-    static constexpr std::size_t kWorth = 2, kWorthOfMany = 16;
-    static constexpr std::size_t kFirstOfMany = 4096;  // up to here a message makes the ring longer at once even there
+    // first time, and a copy by the kernel up to 5 us more than the lane. Not on a crowded node (bytes_that_pay_for_ring()).
+    static constexpr std::size_t kWorth = 2;
+    static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
     static constexpr unsigned kPatience = 256, kBytesOfLook = 64;

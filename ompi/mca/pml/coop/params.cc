@@ -165,7 +165,7 @@ constexpr ParamRow kParams[] = {
          "longer ones. Not more than three eighths of a ring (lane_memory). On a node "
          "with more processes than cores, if lane_max is -1 and the kernel could copy them, contiguous messages of "
          "more "
-         "than 4 KiB use the lane when enough of them have been sent to pay for a longer ring, and synchronous sends "
+         "than 8 KiB use the lane when enough of them have been sent to pay for a longer ring, and synchronous sends "
          "and "
          "protocols that rely on copies by the kernel never do.",
      .level = 5},

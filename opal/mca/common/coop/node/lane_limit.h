@@ -122,6 +122,18 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
     return limit_of(kernel, SIZE_MAX, shorter, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
+// How many bytes in messages of this length pay for the pages of a ring that is used up to `end`, on a crowded node. Such a
+// message needs no handshake then, but two copies, one after the other, instead of one. The longer it is, the less it saves,
+// and the more pages it needs. Who waits until as much was lost by handshakes as the pages cost never loses more than twice
+// what was necessary.
+constexpr std::uint64_t bytes_that_pay_for_ring(std::size_t bytes, std::uint32_t end) noexcept {
+    constexpr double kPage = 4096, kPageNs = 6000;  // an estimate: both processes use it for the first time
+    constexpr double kSavesNothing = 40 * 1024, kLeastSavingNs = kCrowdedHandshakeNs / 16;
+    const double length = static_cast<double>(bytes);
+    const double saving_ns = std::max(kCrowdedHandshakeNs * (1 - length / kSavesNothing), kLeastSavingNs);
+    return static_cast<std::uint64_t>(length * (end / kPage * kPageNs) / saving_ns);
+}
+
 // What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
 // kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores. In the first lap nobody has read the
 // memory yet, so that writing it is too cheap. After kMostLeftOut messages that the limit has kept out of the lane, the next
