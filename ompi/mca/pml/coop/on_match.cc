@@ -11,6 +11,7 @@
 #include "diagnose.h"
 #include "node_lane.h"
 #include "pool.h"
+#include "recv_direct.h"
 #include "recv_request.h"
 
 namespace coop::pml {
@@ -28,6 +29,15 @@ template <class Message>
 [[gnu::noinline]] void keep_unexpected(Comm& c, Peer& peer, const Message& message) noexcept {
     c.engine.keep_unexpected(peer.source, &keep(message)->arrival);
     module.counters.up(Gauge::kUnexpected);
+}
+
+// Delivers the message to the receive that it has matched.
+void deliver_to(match::Posted* posted, Peer& peer, const Packet& packet) noexcept {
+    receive(direct_recv.is(posted) ? direct_recv.change_over() : *RecvRequest::from(posted), peer, packet);
+}
+void deliver_to(match::Posted* posted, Peer& peer, const Whole& message) noexcept {
+    if (!direct_recv.is(posted)) receive(*RecvRequest::from(posted), peer, message);
+    else if (!direct_recv.take(message)) [[unlikely]] receive(direct_recv.change_over(), peer, message);
 }
 
 // Matches the early messages that are now in order. Returns those that match a posted receive, linked by `next_due`; the
@@ -55,7 +65,7 @@ template <class Message>
 [[gnu::noinline]] void deliver_due(Peer& peer, Arrived* due) noexcept {
     while (due) {
         Arrived* const arrived = std::exchange(due, due->next_due);
-        receive(*RecvRequest::from(arrived->posted), peer, arrived->packet());
+        deliver_to(arrived->posted, peer, arrived->packet());
         discard(arrived);
     }
 }
@@ -93,7 +103,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Message& message) no
         if (!peer.source.early.empty()) [[unlikely]]
             due = release_early(c, peer);
     }
-    if (posted) receive(*RecvRequest::from(posted), peer, message);
+    if (posted) deliver_to(posted, peer, message);
     if (due) [[unlikely]]
         deliver_due(peer, due);
 }

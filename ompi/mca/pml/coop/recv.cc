@@ -6,6 +6,7 @@
 #include "awaited.h"
 #include "coop/base/tsan.h"
 #include "lane_packet.h"
+#include "recv_direct.h"
 #include "ompi/mca/shim/complete.h"
 
 namespace coop::pml {
@@ -75,6 +76,11 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
 extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                  ompi_communicator_t* comm, ompi_status_public_t* status) {
     const Inside turn;
+    if (direct_recv.begin(buf, count, datatype, src, tag, comm)) {
+        wait_on_lane([] { return !direct_recv.waits(); });
+        RecvRequest* const r = direct_recv.end(status);
+        return r ? wait(*r, status) : OMPI_SUCCESS;
+    }
     RecvRequest* r = begin_recv(buf, count, datatype, src, tag, comm, rndv::RecvCall::kRecv);
     return r ? wait(*r, status) : MPI_ERR_NO_MEM;
 }

@@ -512,6 +512,16 @@ RecvRequest* begin_recv(void* buf, std::size_t count, ompi_datatype_t* datatype,
     return r;
 }
 
+RecvRequest* request_for(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept {
+    RecvRequest* const r = make_here(buf, count, datatype, src, tag, comm, false);
+    if (!r) return nullptr;
+    r->call = call;
+    activate(*r);
+    look_at_buffer(*r, src == match::kAnySource ? ompi_proc_local() : of(comm).peer(src).proc);
+    return r;
+}
+
 void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {
     activate(r);
     Peer& peer = of(r.comm()).peer(arrived->arrival.source);

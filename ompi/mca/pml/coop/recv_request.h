@@ -81,6 +81,9 @@ RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, 
 // Makes one and starts it.
 RecvRequest* begin_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept;
+// Makes one for a receive whose message has matched: it is active, and not posted.
+RecvRequest* request_for(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept;
 
 // Updates the offer of one of our receives to the peer when a message of the peer has matched `posted` (null: no
 // receive). Under Comm::lock.

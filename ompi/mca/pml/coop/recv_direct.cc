@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "recv_direct.h"
+
+#include <utility>
+
+#include "diagnose.h"
+#include "lane_packet.h"
+
+namespace coop::pml {
+
+bool DirectRecv::begin(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                       ompi_communicator_t* comm) noexcept {
+    const opal_datatype_t& type = datatype->super;
+    if (state_ != State::kIdle || !waits_on_lane() || !is_contiguous(type, count) || device_memory_is_possible())
+        return false;
+    Comm& c = of(comm);
+    Peer* const peer = src == match::kAnySource ? nullptr : &c.peer(src);
+    if (peer && !peer->neighbour) return false;
+    // A receive that may be offered to its sender needs a request.
+    const auto least = static_cast<std::size_t>(module.config.rtr_min);
+    capacity_ = count * type.size;
+    if (least > 0 && capacity_ >= least) return false;
+    match::Source* const source = peer ? &peer->source : nullptr;
+    if (c.engine.find_unexpected(source, tag)) return false;
+
+    to_ = reinterpret_cast<std::byte*>(const_cast<char*>(start_of(type, buf)));
+    buf_ = buf;
+    count_ = count;
+    datatype_ = datatype;
+    comm_ = comm;
+    posted_.source = src;
+    posted_.tag = tag;
+    state_ = State::kWaits;
+    module.handler.expect(1);
+    c.engine.post(source, &posted_);
+    return true;
+}
+
+RecvRequest* DirectRecv::end(ompi_status_public_t* status) noexcept {
+    if (std::exchange(state_, State::kIdle) == State::kHasRequest) [[unlikely]]
+        return request_;
+    if (status != MPI_STATUS_IGNORE) {
+        status->MPI_SOURCE = source_;
+        status->MPI_TAG = tag_;
+        status->_ucount = bytes_;
+        status->_cancelled = 0;
+    }
+    return nullptr;
+}
+
+RecvRequest& DirectRecv::change_over() noexcept {
+    module.handler.expect(-1);
+    request_ = request_for(buf_, count_, datatype_, posted_.source, posted_.tag, comm_, rndv::RecvCall::kRecv);
+    if (!request_) out_of_memory("a receive request");
+    state_ = State::kHasRequest;
+    return *request_;
+}
+
+}  // namespace coop::pml

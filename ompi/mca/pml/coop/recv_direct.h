@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A blocking receive without a request. MPI_Recv waits for one message and returns, so if that message comes whole through the
+// lane, nobody else ever sees a request: its memory, its references to the communicator and the datatype, and its states
+// would only cost time between the arrival of a message and the answer to it. If another packet matches, or the message is
+// longer than the buffer, the receive gets a request at that moment and goes on as all others do.
+//
+// There is one such receive at most. A blocking receive that begins while another one waits (in a callback) uses a request.
+//
+// Threading: none; only if no other thread may be inside MPI. Errors: none of its own; the job ends if there is no memory for
+// a request that is needed.
+#pragma once
+
+#include <cstring>
+
+#include "arrived.h"
+#include "coop/base/short_copy.h"
+#include "recv_request.h"
+
+namespace coop::pml {
+
+class DirectRecv {
+public:
+    // Posts the receive. Returns false if it needs a request from the start, or an unexpected message waits for it.
+    bool begin(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+               ompi_communicator_t* comm) noexcept;
+    bool waits() const noexcept { return state_ == State::kWaits; }
+    // After the wait. Returns the request that it has needed, which may be incomplete. Null: the message is received, and
+    // `status` is set.
+    RecvRequest* end(ompi_status_public_t* status) noexcept;
+
+    bool is(const match::Posted* posted) const noexcept { return posted == &posted_; }
+    // Delivers the message that has matched. Returns false if it does not fit the buffer.
+    [[nodiscard]] bool take(const Whole& message) noexcept {
+        if (message.bytes > capacity_) [[unlikely]]
+            return false;
+        module.handler.expect(-1);
+        if (message.bytes <= kShortCopy) copy_short(to_, message.payload, message.bytes);
+        else std::memcpy(to_, message.payload, message.bytes);
+        source_ = message.header->source;
+        tag_ = message.header->tag;
+        bytes_ = message.bytes;
+        state_ = State::kReceived;
+        return true;
+    }
+    // The request that goes on with the receive, whose message has matched.
+    RecvRequest& change_over() noexcept;
+
+private:
+    enum class State : std::uint8_t { kIdle, kWaits, kReceived, kHasRequest };
+
+    match::Posted posted_;
+    std::byte* to_ = nullptr;
+    std::size_t capacity_ = 0;
+    State state_ = State::kIdle;
+    int source_ = 0, tag_ = 0;
+    std::size_t bytes_ = 0;
+
+    // Only for a request.
+    void* buf_ = nullptr;
+    std::size_t count_ = 0;
+    ompi_datatype_t* datatype_ = nullptr;
+    ompi_communicator_t* comm_ = nullptr;
+    RecvRequest* request_ = nullptr;
+};
+
+alignas(64) inline constinit DirectRecv direct_recv;
+
+}  // namespace coop::pml
