@@ -131,23 +131,29 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
         queue.length.fetch_add(1, std::memory_order_relaxed);
         first = !std::exchange(registered, true);
     }
-    // Without a lane it is registered with the first work: until then progress costs nothing.
+    // Without a lane and threads it is registered with the first work: until then progress costs nothing.
     if (first) opal_progress_register(mca_pml_coop_progress);
     return true;
 }
 
-// Returns by how much the queue became shorter. Work that is queued again does not count as progress, so that
-// opal_progress may yield.
+// By how much a queue became shorter by the work that this thread has taken from it. Work that is queued again does not count
+// as progress, so that the CPU is given away; nor does work that another thread holds at this moment.
+int done_of(const WorkQueue& queue, std::uint32_t before, std::uint32_t taken) noexcept {
+    const std::uint32_t after = queue.length.load(std::memory_order_relaxed);
+    return after < before ? static_cast<int>(std::min(before - after, taken)) : 0;
+}
+
 int retry_deferred() noexcept {
     const std::uint32_t before = module.deferred.length.load(std::memory_order_relaxed);
-    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
+    std::uint32_t taken = 0;
+    while (taken < before) {
         Deferred* work = next_of(module.deferred);
         if (!work) break;
+        ++taken;
         module.counters.down(Gauge::kDeferred);
         work->retry(work);
     }
-    const std::uint32_t after = module.deferred.length.load(std::memory_order_relaxed);
-    return after < before ? static_cast<int>(before - after) : 0;
+    return done_of(module.deferred, before, taken);
 }
 
 // Continues the copies in order until one has copied a chunk. Then it returns, so that other messages have their turn,
@@ -155,14 +161,15 @@ int retry_deferred() noexcept {
 int copy_a_chunk() noexcept {
     const std::uint32_t before = module.copying.length.load(std::memory_order_relaxed);
     const std::uint64_t copies = module.counters.total(Counter::kCopies);
-    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
+    std::uint32_t taken = 0;
+    while (taken < before) {
         Deferred* work = next_of(module.copying);
         if (!work) break;
+        ++taken;
         work->retry(work);
         if (module.counters.total(Counter::kCopies) != copies) return 1;
     }
-    const std::uint32_t after = module.copying.length.load(std::memory_order_relaxed);
-    return after < before ? static_cast<int>(before - after) : 0;
+    return done_of(module.copying, before, taken);
 }
 
 }  // namespace
@@ -233,7 +240,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     module.extensions.look_up();
     report_missing_memory();
     report_missing_lane();
-    if (lane_is_open()) opal_progress_register(mca_pml_coop_progress);
+    if (lane_is_open() || module.threads) opal_progress_register(mca_pml_coop_progress);
     if (hca_mode() != HcaMode::kOff || lane_is_open()) watch_waits();
     start_async();
     return OMPI_SUCCESS;
