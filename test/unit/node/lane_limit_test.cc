@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "coop/node/lane_offer.h"
-#include "coop/node/lane_ring.h"
 #include "coop/node/lane_traffic.h"
 
 namespace coop::node {
@@ -109,18 +108,15 @@ TEST(LaneLimit, grows_with_the_handshake) {
     EXPECT_EQ(lane_limit({600, 0.04}, 0.1, kNever, crowded), 77 * kKiB);  // (5600 - 819) ns / 0.06 ns = 79683 bytes
 }
 
-TEST(LaneLimit, of_many_messages_pays_for_the_pages_of_a_ring) {
-    const auto messages = [](std::size_t bytes) {
-        const std::uint32_t end = first_lane_end(1024 * kKiB, static_cast<std::uint32_t>(bytes));
-        return static_cast<double>(bytes_that_pay_for_ring(bytes, end)) / static_cast<double>(bytes);
-    };
-    EXPECT_EQ(bytes_that_pay_for_ring(8 * kKiB, 20 * kKiB), 61440);  // 5 pages * 6000 ns / 4000 ns = 7.5 messages
-    EXPECT_NEAR(messages(8 * kKiB), 7.5, 1.6);
-    EXPECT_NEAR(messages(16 * kKiB), 20, 2.1);
-    EXPECT_NEAR(messages(32 * kKiB), 120, 10);
-    EXPECT_GT(messages(64 * kKiB), 700);  // a little is always saved
-    for (std::size_t bytes = 4 * kKiB; bytes < 100 * kKiB; bytes += kKiB)
-        EXPECT_LE(messages(bytes), messages(bytes + kKiB) + 0.01) << bytes;
+TEST(LaneRing, becomes_longer_on_a_crowded_node_when_handshakes_have_cost_as_much) {
+    EXPECT_EQ(cost_of_more_ring_ns(15 * 4 * kKiB), 60000);
+    EXPECT_EQ(saved_by_ring_ns(0), 5000);
+    EXPECT_EQ(saved_by_ring_ns(8 * kKiB), 4000);
+    EXPECT_EQ(saved_by_ring_ns(16 * kKiB), 3000);  // 20 messages for 15 pages
+    EXPECT_EQ(saved_by_ring_ns(32 * kKiB), 1000);
+    EXPECT_EQ(saved_by_ring_ns(64 * kKiB), 1000);
+    for (std::size_t bytes = 0; bytes < 100 * kKiB; bytes += kKiB)
+        EXPECT_GE(saved_by_ring_ns(bytes), saved_by_ring_ns(bytes + kKiB)) << bytes;
 }
 
 TEST(LaneOffers, are_the_lengths_at_which_one_copy_by_the_kernel_is_quicker) {

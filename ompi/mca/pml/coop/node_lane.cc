@@ -217,19 +217,26 @@ std::size_t LaneOut::alone_until_found(const node::LaneBounds& bounds) noexcept 
 }
 
 void LaneOut::earn(std::size_t bytes) noexcept {
-    const std::size_t wanted = wanted_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
-    const std::uint32_t end = node::first_lane_end(area_.shape().ring_bytes, length);
-    if (wanted < (module.crowded ? node::bytes_that_pay_for_ring(bytes, end) : kWorth * end)) return;
+    const std::size_t more = module.crowded ? node::saved_by_ring_ns(bytes) : bytes;
+    const std::size_t missed = missed_.fetch_add(more, std::memory_order_relaxed) + more;
+    if (!module.crowded && missed < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
     const SpinGuard guard(lock_, module.threads);
-    while (bytes > fitting() && use_more()) {
+    if (module.crowded && missed < node::cost_of_more_ring_ns(end_for(bytes) - writer_.end())) return;
+    while (bytes > fitting(writer_.end()) && use_more()) {
     }
 }
 
-// The longest payload for which the part of the ring that is used is long enough.
-std::size_t LaneOut::fitting() const noexcept {
-    const std::uint32_t end = writer_.end();
+// The longest payload for which a ring is long enough if this part of it is used.
+std::size_t LaneOut::fitting(std::uint32_t end) const noexcept {
     return end == area_.shape().ring_bytes ? SIZE_MAX : node::longest_record_of(end) - kHeaderRoom;
+}
+
+// How much of the ring is used once use_more() has made that long enough.
+std::uint32_t LaneOut::end_for(std::size_t bytes) const noexcept {
+    std::uint32_t end = writer_.end();
+    while (bytes > fitting(end)) end = std::min(2 * end, area_.shape().ring_bytes);
+    return end;
 }
 
 node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
@@ -246,7 +253,7 @@ bool LaneOut::use_more() noexcept {
         return false;
     }
     writer_.use(to);
-    earned_.store(fitting(), std::memory_order_relaxed);
+    earned_.store(fitting(to), std::memory_order_relaxed);
     return true;
 }
 

@@ -157,7 +157,8 @@ private:
     // it instead: the rings of many processes take turns in the caches, which the measurement of one ring does not show.
     static constexpr std::size_t kLongestOfMany = 32 * 1024;
     // A longer ring pays off when so many times its length has been sent: a page of it takes 3 us when it is used for the
-    // first time, and a copy by the kernel up to 5 us more than the lane. Not on a crowded node (bytes_that_pay_for_ring()).
+    // first time, and a copy by the kernel up to 5 us more than the lane. On a crowded node cost_of_more_ring_ns() and
+    // saved_by_ring_ns() decide instead.
     static constexpr std::size_t kWorth = 2;
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
@@ -189,7 +190,8 @@ private:
         return !earns_ || module.config.lane_max >= 0 ? SIZE_MAX
                                                       : std::max(whole_max_, earned_.load(std::memory_order_relaxed));
     }
-    std::size_t fitting() const noexcept;
+    std::size_t fitting(std::uint32_t end) const noexcept;
+    std::uint32_t end_for(std::size_t bytes) const noexcept;
     static std::size_t alone_until_found(const node::LaneBounds& bounds) noexcept;
     node::LaneBounds bounds(std::uint32_t ring_bytes) const noexcept;
     static std::uint32_t parts_bytes(std::size_t payload) noexcept;
@@ -223,10 +225,10 @@ private:
     Outstanding outstanding_;
     node::OfferBackoff backoff_;
     std::size_t longest_, one_piece_max_, timed_from_, whole_max_, short_max_;
-    std::atomic<std::size_t> earned_{0};         // long_enough_for(), if more than whole_max_
-    std::atomic<std::size_t> wanted_{0};         // bytes of the messages for which it was too short
-    std::atomic<std::size_t> fits_{SIZE_MAX};    // less: the ring stays as short as it is, and only this fits for sure
-    LaneLimit limit_;                            // settled under `lock_`
+    std::atomic<std::size_t> earned_{0};       // long_enough_for(), if more than whole_max_
+    std::atomic<std::size_t> missed_{0};       // by messages for which it was too short: bytes, or ns on a crowded node
+    std::atomic<std::size_t> fits_{SIZE_MAX};  // less: the ring stays as short as it is, and only this fits for sure
+    LaneLimit limit_;                          // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;

@@ -122,16 +122,17 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
     return limit_of(kernel, SIZE_MAX, shorter, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
-// How many bytes in messages of this length pay for the pages of a ring that is used up to `end`, on a crowded node. Such a
-// message needs no handshake then, but two copies, one after the other, instead of one. The longer it is, the less it saves,
-// and the more pages it needs. Who waits until as much was lost by handshakes as the pages cost never loses more than twice
-// what was necessary.
-constexpr std::uint64_t bytes_that_pay_for_ring(std::size_t bytes, std::uint32_t end) noexcept {
-    constexpr double kPage = 4096, kPageNs = 6000;  // an estimate: both processes use it for the first time
-    constexpr double kSavesNothing = 40 * 1024, kLeastSavingNs = kCrowdedHandshakeNs / 16;
-    const double length = static_cast<double>(bytes);
-    const double saving_ns = std::max(kCrowdedHandshakeNs * (1 - length / kSavesNothing), kLeastSavingNs);
-    return static_cast<std::uint64_t>(length * (end / kPage * kPageNs) / saving_ns);
+// What it costs on a crowded node to use so many bytes of a ring for the first time, which both processes do: an estimate.
+constexpr std::uint64_t cost_of_more_ring_ns(std::uint32_t bytes) noexcept {
+    return bytes * std::uint64_t{4000} / 4096;
+}
+// What a message of this length saves there if it fits its ring: a handshake, but it takes two copies, one after the other,
+// instead of one. So the longer it is, the less it saves. A ring that becomes longer when such messages have lost by
+// handshakes what its pages cost never costs more than twice of what was necessary.
+constexpr std::uint64_t saved_by_ring_ns(std::size_t bytes) noexcept {
+    constexpr std::size_t kSavesLeast = 32 * 1024, kWouldSaveNothing = 40 * 1024;
+    const std::size_t counted = std::min(bytes, kSavesLeast);
+    return static_cast<std::uint64_t>(kCrowdedHandshakeNs) * (kWouldSaveNothing - counted) / kWouldSaveNothing;
 }
 
 // What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
