@@ -575,6 +575,64 @@ CASE(everyone_to_everyone) {
     }
 }
 
+// Most are short; some need a request, or a longer buffer. The messages of a stretch are short, so that the receiver can expect it.
+CASE(blocking_receives_of_all_kinds_follow_each_other) {
+    if (env.rank > 1) return;
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    const int peer = 1 - env.rank;
+    for (int i = 0; i < 3000; ++i) {
+        enum { kSync, kTooLong, kLong, kEmpty, kAnybody, kReadable, kGaps, kKinds };
+        const int kind = i % 23 == 0 ? i / 23 % kKinds : kKinds;  // kKinds: short
+        const std::size_t bytes = kind == kLong       ? 70000
+                                  : kind == kReadable ? 4096
+                                  : kind == kEmpty    ? 0
+                                                      : static_cast<std::size_t>(i % 300 + 8);
+        Message m(bytes, key_of(i % 2, 0, i));
+        const int tag = i % 5;
+        MPI_Status status;
+        if (i % 2 == env.rank) {
+            m.fill();
+            CHECK_MPI(
+                (kind == kSync ? MPI_Ssend : MPI_Send)(m.data.data(), as_int(bytes), MPI_BYTE, peer, tag, env.comm));
+            continue;
+        }
+        const int room = kind == kTooLong ? 7 : as_int(bytes + 8);
+        MPI_Datatype type = MPI_BYTE;
+        if (kind == kGaps) {  // every second byte of a longer buffer
+            MPI_Type_create_resized(MPI_BYTE, 0, 2, &type);
+            MPI_Type_commit(&type);
+        }
+        Bytes wide(2 * bytes + 16, 0x5a);
+        void* const to = kind == kEmpty ? nullptr : kind == kGaps ? wide.data() : m.data.data();
+        const int rc = MPI_Recv(to,
+                                kind == kEmpty  ? 0
+                                : kind == kGaps ? as_int(bytes)
+                                                : room,
+                                type, kind == kAnybody ? MPI_ANY_SOURCE : peer, kind == kAnybody ? MPI_ANY_TAG : tag,
+                                env.comm, i % 3 == 0 ? MPI_STATUS_IGNORE : &status);
+        int code = MPI_SUCCESS, count = -1;
+        if (rc != MPI_SUCCESS) MPI_Error_class(rc, &code);
+        CHECK_EQ(code, kind == kTooLong ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+        if (i % 3 != 0) {
+            CHECK_EQ(status.MPI_SOURCE, peer);
+            CHECK_EQ(status.MPI_TAG, tag);
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            if (kind != kTooLong) CHECK_EQ(count, as_int(bytes));
+        }
+        if (kind == kTooLong) {
+            CHECK_PATTERN(m.key, m.data.data(), 7);
+            CHECK_UNTOUCHED(0x5a, m.data.data() + 7, m.data.size() - 7);
+        } else if (kind == kGaps) {
+            for (std::size_t at = 0; at < bytes; ++at) m.data[at] = wide[2 * at];
+            for (std::size_t at = 1; at < wide.size(); at += 2) CHECK_EQ(wide[at], 0x5a);
+            MPI_Type_free(&type);
+            CHECK_PATTERN(m.key, m.data.data(), bytes);
+        } else {
+            m.check();
+        }
+    }
+}
+
 CASE(threads_of_two_processes_exchange_at_once) {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);

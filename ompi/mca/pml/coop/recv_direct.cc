@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "diagnose.h"
 #include "lane_packet.h"
 
 namespace coop::pml {
@@ -13,6 +12,12 @@ bool DirectRecv::begin(void* buf, std::size_t count, ompi_datatype_t* datatype, 
     const opal_datatype_t& type = datatype->super;
     if (state_ != State::kIdle || !waits_on_lane() || !is_contiguous(type, count) || device_memory_is_possible())
         return false;
+    if (to_leave_out_ > 0) {
+        --to_leave_out_;
+        return false;
+    }
+    // Whoever limits the requests wants to be told when there are none.
+    if (!spare_ && (module.config.free_list_max >= 0 || !(spare_ = unused_request()))) return false;
     Comm& c = of(comm);
     Peer* const peer = src == match::kAnySource ? nullptr : &c.peer(src);
     if (peer && !peer->neighbour) return false;
@@ -38,7 +43,7 @@ bool DirectRecv::begin(void* buf, std::size_t count, ompi_datatype_t* datatype, 
 
 RecvRequest* DirectRecv::end(ompi_status_public_t* status) noexcept {
     if (std::exchange(state_, State::kIdle) == State::kHasRequest) [[unlikely]]
-        return request_;
+        return std::exchange(spare_, nullptr);
     if (status != MPI_STATUS_IGNORE) {
         status->MPI_SOURCE = source_;
         status->MPI_TAG = tag_;
@@ -50,10 +55,10 @@ RecvRequest* DirectRecv::end(ompi_status_public_t* status) noexcept {
 
 RecvRequest& DirectRecv::change_over() noexcept {
     module.handler.expect(-1);
-    request_ = request_for(buf_, count_, datatype_, posted_.source, posted_.tag, comm_, rndv::RecvCall::kRecv);
-    if (!request_) out_of_memory("a receive request");
+    use_for_matched(*spare_, buf_, count_, datatype_, posted_.source, posted_.tag, comm_);
+    to_leave_out_ = kLeftOut;
     state_ = State::kHasRequest;
-    return *request_;
+    return *spare_;
 }
 
 }  // namespace coop::pml

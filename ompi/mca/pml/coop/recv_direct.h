@@ -3,12 +3,13 @@
 // A blocking receive without a request. MPI_Recv waits for one message and returns, so if that message comes whole through the
 // lane, nobody else ever sees a request: its memory, its references to the communicator and the datatype, and its states
 // would only cost time between the arrival of a message and the answer to it. If another packet matches, or the message is
-// longer than the buffer, the receive gets a request at that moment and goes on as all others do.
+// longer than the buffer, the receive gets a request at that moment, which is kept ready, and goes on as all others do. The next
+// receives then use requests from the start: their messages are likely to be of the same kind.
 //
-// There is one such receive at most. A blocking receive that begins while another one waits (in a callback) uses a request.
+// There is one such receive at most. A blocking receive that begins while another one waits (in a callback) uses a request. A
+// callback must not free the communicator or the datatype of the receive that waits; MPI has no callback that may.
 //
-// Threading: none; only if no other thread may be inside MPI. Errors: none of its own; the job ends if there is no memory for
-// a request that is needed.
+// Threading: none; only if no other thread may be inside MPI. Errors: none.
 #pragma once
 
 #include <cstring>
@@ -48,6 +49,7 @@ public:
 
 private:
     enum class State : std::uint8_t { kIdle, kWaits, kReceived, kHasRequest };
+    static constexpr unsigned kLeftOut = 16;
 
     match::Posted posted_;
     std::byte* to_ = nullptr;
@@ -61,7 +63,8 @@ private:
     std::size_t count_ = 0;
     ompi_datatype_t* datatype_ = nullptr;
     ompi_communicator_t* comm_ = nullptr;
-    RecvRequest* request_ = nullptr;
+    RecvRequest* spare_ = nullptr;  // kHasRequest: in use
+    unsigned to_leave_out_ = 0;     // so many receives use requests
 };
 
 alignas(64) inline constinit DirectRecv direct_recv;

@@ -458,17 +458,21 @@ namespace {
     discard(arrived);
 }
 
+[[gnu::always_inline]] inline void describe(RecvRequest& r, void* buf, std::size_t count, ompi_datatype_t* datatype,
+                                            int src, int tag, ompi_communicator_t* comm, bool persistent) noexcept {
+    r.base.req_base.req_type = MCA_PML_REQUEST_RECV;
+    MCA_PML_BASE_RECV_REQUEST_INIT(&r.base, buf, count, datatype, src, tag, comm, persistent);
+    r.posted.source = src;
+    r.posted.tag = tag;
+    r.call = rndv::RecvCall::kIrecv;
+    r.uses_convertor = false;
+    r.fate.start_idle();
+}
+
 [[gnu::always_inline]] inline RecvRequest* make_here(void* buf, std::size_t count, ompi_datatype_t* datatype, int src,
                                                      int tag, ompi_communicator_t* comm, bool persistent) noexcept {
     auto* r = take<RecvRequest>(mca_pml_base_recv_requests);
-    if (!r) return nullptr;
-    r->base.req_base.req_type = MCA_PML_REQUEST_RECV;
-    MCA_PML_BASE_RECV_REQUEST_INIT(&r->base, buf, count, datatype, src, tag, comm, persistent);
-    r->posted.source = src;
-    r->posted.tag = tag;
-    r->call = rndv::RecvCall::kIrecv;
-    r->uses_convertor = false;
-    r->fate.start_idle();
+    if (r) describe(*r, buf, count, datatype, src, tag, comm, persistent);
     return r;
 }
 
@@ -512,14 +516,14 @@ RecvRequest* begin_recv(void* buf, std::size_t count, ompi_datatype_t* datatype,
     return r;
 }
 
-RecvRequest* request_for(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
-                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept {
-    RecvRequest* const r = make_here(buf, count, datatype, src, tag, comm, false);
-    if (!r) return nullptr;
-    r->call = call;
-    activate(*r);
-    look_at_buffer(*r, src == match::kAnySource ? ompi_proc_local() : of(comm).peer(src).proc);
-    return r;
+RecvRequest* unused_request() noexcept { return take<RecvRequest>(mca_pml_base_recv_requests); }
+
+void use_for_matched(RecvRequest& r, void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                     ompi_communicator_t* comm) noexcept {
+    describe(r, buf, count, datatype, src, tag, comm, false);
+    r.call = rndv::RecvCall::kRecv;
+    activate(r);
+    look_at_buffer(r, src == match::kAnySource ? ompi_proc_local() : of(comm).peer(src).proc);
 }
 
 void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {

@@ -81,9 +81,11 @@ RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, 
 // Makes one and starts it.
 RecvRequest* begin_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept;
-// Makes one for a receive whose message has matched: it is active, and not posted.
-RecvRequest* request_for(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
-                         ompi_communicator_t* comm, rndv::RecvCall call) noexcept;
+// A request for later, or null if there is no memory for one.
+RecvRequest* unused_request() noexcept;
+// Makes it the request of an MPI_Recv whose message has matched: it is active, and not posted.
+void use_for_matched(RecvRequest& request, void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                     ompi_communicator_t* comm) noexcept;
 
 // Updates the offer of one of our receives to the peer when a message of the peer has matched `posted` (null: no
 // receive). Under Comm::lock.
