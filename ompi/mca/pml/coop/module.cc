@@ -136,8 +136,9 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
     return true;
 }
 
-// By how much a queue became shorter by the work that this thread has taken from it. Work that is queued again does not count
-// as progress, so that the CPU is given away; nor does work that another thread holds at this moment.
+// An estimate of how many pieces of work this thread has finished: the queue is shorter by so many, but not more than it has
+// taken. Work that is queued again does not count, so that the CPU is given away. (If another thread holds a piece at this moment,
+// it may count instead.)
 int done_of(const WorkQueue& queue, std::uint32_t before, std::uint32_t taken) noexcept {
     const std::uint32_t after = queue.length.load(std::memory_order_relaxed);
     return after < before ? static_cast<int>(std::min(before - after, taken)) : 0;
@@ -182,15 +183,17 @@ bool defer(Deferred& work) noexcept {
 
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
-// Called by a thread after each look for packets. A thread that waits, or tests again and again, keeps its CPU until the
-// scheduler takes it, which may be after milliseconds; if the thread that it waits for shares this CPU, each window of
-// messages takes so long. So it gives its CPU away after many looks in vain. Open MPI does that only for
-// mpi_yield_when_idle, and then at each look.
+// Called after each look for packets if there are threads. A thread that waits would keep its CPU for the rest of its time
+// slice, milliseconds, even if the thread that it waits for needs that CPU. So it gives the CPU away after many looks in vain.
+// (Open MPI does that only with mpi_yield_when_idle, and then after each look.)
 void let_other_threads_run(int events) noexcept {
-    constexpr unsigned kPatience = 256;
-    if (events == 0 && ++empty_looks < kPatience) return;
-    empty_looks = 0;
-    if (events == 0) sched_yield();
+    constexpr unsigned kLooksBeforeYield = 256;
+    if (events > 0) {
+        empty_looks = 0;
+    } else if (++empty_looks >= kLooksBeforeYield) {
+        empty_looks = 0;
+        sched_yield();
+    }
 }
 
 extern "C" int mca_pml_coop_progress() {

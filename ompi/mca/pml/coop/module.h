@@ -8,7 +8,7 @@
 //   send_request.cc the steps of a send              recv_request.cc the steps of a receive
 //   send_start.cc   the first step of a send         recv_rts.cc     processing an RTS
 //   bounce.cc       sends through a bounce buffer    recv_offer.cc   offers of receives
-//   recv_way.cc     long messages through the lane   recv_direct.cc  MPI_Recv of short messages
+//   recv_way.cc     long messages through the lane   recv_direct.cc  MPI_Recv without a request
 //   on_match.cc     eager messages, RTS, matching    on_answer.cc    CTS, FRAG, FIN
 //   rdma.h          gets and puts                    drive_copy.h    cooperative copies
 //   hca_lane.cc     chunks copied by HCAs            awaited.cc      receives that a thread waits for

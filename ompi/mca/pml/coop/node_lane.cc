@@ -201,7 +201,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
              may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
 
-// On a crowded node a message goes in one packet or not at all.
+// On a crowded node a message goes through the lane in one packet, or another way: no fragments, and not above kLongestOfMany.
 node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
     const std::size_t longest = std::min(ring_bytes / 2, kLongestMessage);
     return {one_piece_max_, longest_, longest, module.crowded ? std::min(kLongestOfMany, longest_) : longest,
@@ -217,22 +217,28 @@ std::size_t LaneOut::alone_until_found(const node::LaneBounds& bounds) noexcept 
 }
 
 void LaneOut::earn(std::size_t bytes) noexcept {
-    const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
     const std::size_t more = module.crowded ? node::saved_by_ring_ns(bytes) : bytes;
     const std::size_t missed = missed_.fetch_add(more, std::memory_order_relaxed) + more;
-    if (!module.crowded && missed < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
+    if (!module.crowded) {
+        const auto length = static_cast<std::uint32_t>(std::min(bytes, longest_) + kHeaderRoom);
+        if (missed < kWorth * node::first_lane_end(area_.shape().ring_bytes, length)) return;
+    }
     const SpinGuard guard(lock_, module.threads);
-    if (module.crowded && missed < node::cost_of_more_ring_ns(end_for(bytes) - writer_.end())) return;
+    if (module.crowded) {
+        const std::size_t price = node::cost_of_more_ring_ns(end_for(bytes) - writer_.end());
+        if (missed_.load(std::memory_order_relaxed) < price) return;
+        missed_.fetch_sub(price, std::memory_order_relaxed);  // paid: the next pages cost again
+    }
     while (bytes > fitting(writer_.end()) && use_more()) {
     }
 }
 
-// The longest payload for which a ring is long enough if this part of it is used.
+// The longest payload that always fits if the first `end` bytes of the ring are used.
 std::size_t LaneOut::fitting(std::uint32_t end) const noexcept {
     return end == area_.shape().ring_bytes ? SIZE_MAX : node::longest_record_of(end) - kHeaderRoom;
 }
 
-// How much of the ring is used once use_more() has made that long enough.
+// What `end` becomes, by doubling, until a payload of `bytes` bytes fits.
 std::uint32_t LaneOut::end_for(std::size_t bytes) const noexcept {
     std::uint32_t end = writer_.end();
     while (bytes > fitting(end)) end = std::min(2 * end, area_.shape().ring_bytes);

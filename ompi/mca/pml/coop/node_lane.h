@@ -61,8 +61,8 @@ public:
     // The largest message that is copied in one piece even if its sender waits: the copy takes less time than to let the
     // receiver follow it.
     std::size_t one_piece_max() const noexcept { return one_piece_max_; }
-    // Whether a message above whole_max() would use the lane if only the part of the ring that is used were longer. earn()
-    // makes it longer when there were enough of them.
+    // Whether a message above whole_max() uses another way only because too little of the ring is used. earn() counts it, and
+    // uses more of the ring when that is worth it.
     bool may_earn(std::size_t bytes, bool waits) const noexcept {
         return bytes > long_enough_for() && bytes <= std::max(found_max(waits), waits ? limit_.offers().to : 0);
     }

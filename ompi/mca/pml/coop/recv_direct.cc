@@ -16,7 +16,7 @@ bool DirectRecv::begin(void* buf, std::size_t count, ompi_datatype_t* datatype, 
         --to_leave_out_;
         return false;
     }
-    // Whoever limits the requests wants to be told when there are none.
+    // With pml_coop_free_list_max, MPI_Recv has to fail when all requests are in use; so it takes one first.
     if (!spare_ && (module.config.free_list_max >= 0 || !(spare_ = unused_request()))) return false;
     Comm& c = of(comm);
     Peer* const peer = src == match::kAnySource ? nullptr : &c.peer(src);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A blocking receive without a request. MPI_Recv waits for one message and returns, so if that message comes whole through the
-// lane, nobody else ever sees a request: its memory, its references to the communicator and the datatype, and its states
-// would only cost time between the arrival of a message and the answer to it. If another packet matches, or the message is
-// longer than the buffer, the receive gets a request at that moment, which is kept ready, and goes on as all others do. The next
-// receives then use requests from the start: their messages are likely to be of the same kind.
+// MPI_Recv without a request. The call waits for one message and returns; nobody else can see its request. To fill in, complete
+// and free one would only take time between the arrival of a message and the answer to it. So the receive is posted without
+// one, and a message that comes whole through the lane is copied straight into the buffer. If something else matches, or the
+// message is too long, change_over() turns the receive into a request, which was allocated before the wait. The next
+// kLeftOut receives then begin with requests, because their messages are likely to be of the same kind.
 //
-// There is one such receive at most. A blocking receive that begins while another one waits (in a callback) uses a request. A
-// callback must not free the communicator or the datatype of the receive that waits; MPI has no callback that may.
+// Only one receive at a time is direct. If a callback calls MPI_Recv during the wait, that one uses a request. The communicator
+// and the datatype are not held: no callback may free them meanwhile, and MPI has none that may.
 //
-// Threading: none; only if no other thread may be inside MPI. Errors: none.
+// Threading: begin() returns false if several threads may be inside MPI. Errors: none.
 #pragma once
 
 #include <cstring>

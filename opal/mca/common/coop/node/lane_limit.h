@@ -122,17 +122,17 @@ constexpr std::size_t alone_limit(const KernelCopy& kernel, double byte_ns, cons
     return limit_of(kernel, SIZE_MAX, shorter, [&](std::size_t bytes) { return alone_ns(byte_ns, bytes); });
 }
 
-// What it costs on a crowded node to use so many bytes of a ring for the first time, which both processes do: an estimate.
+// What the pages of so many more bytes of a ring cost on a crowded node: an estimate, of both processes together.
 constexpr std::uint64_t cost_of_more_ring_ns(std::uint32_t bytes) noexcept {
     return bytes * std::uint64_t{4000} / 4096;
 }
-// What a message of this length saves there if it fits its ring: a handshake, but it takes two copies, one after the other,
-// instead of one. So the longer it is, the less it saves. A ring that becomes longer when such messages have lost by
-// handshakes what its pages cost never costs more than twice of what was necessary.
+// What a message of this length saves there if it fits its ring: 5 us for the handshake, less what the second copy takes, which
+// would be as much at 40 KiB. At least 1 us. A ring becomes longer when messages that did not fit have missed as much as its
+// pages cost. So they cost at most twice as much as the better of "at once" and "never".
 constexpr std::uint64_t saved_by_ring_ns(std::size_t bytes) noexcept {
-    constexpr std::size_t kSavesLeast = 32 * 1024, kWouldSaveNothing = 40 * 1024;
+    constexpr std::size_t kSavesLeast = 32 * 1024, kSavesNothing = 40 * 1024;
     const std::size_t counted = std::min(bytes, kSavesLeast);
-    return static_cast<std::uint64_t>(kCrowdedHandshakeNs) * (kWouldSaveNothing - counted) / kWouldSaveNothing;
+    return static_cast<std::uint64_t>(kCrowdedHandshakeNs) * (kSavesNothing - counted) / kSavesNothing;
 }
 
 // What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
