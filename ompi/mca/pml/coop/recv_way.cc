@@ -43,7 +43,8 @@ bool sender_will_wait(const RecvRequest& r, const rndv::Situation& s, std::uint6
 }  // namespace
 
 bool prefers_lane(const Comm& c, const Peer& peer, std::size_t bytes) noexcept {
-    return peer.neighbour && has_two_ways(bytes, wish_for(c.comm)) &&
+    // The first condition first: among threads another one may just be connecting to the peer.
+    return has_two_ways(bytes, wish_for(c.comm)) && peer.neighbour &&
            peer.neighbour->long_way.way(bytes) == LongWay::Way::kLane;
 }
 
