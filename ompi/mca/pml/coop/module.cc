@@ -131,7 +131,7 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
         queue.length.fetch_add(1, std::memory_order_relaxed);
         first = !std::exchange(registered, true);
     }
-    // Without a lane and threads it is registered with the first work: until then progress costs nothing.
+    // With neither a lane nor threads it is registered with the first work: until then progress costs nothing.
     if (first) opal_progress_register(mca_pml_coop_progress);
     return true;
 }

@@ -64,7 +64,7 @@ private:
     ompi_datatype_t* datatype_ = nullptr;
     ompi_communicator_t* comm_ = nullptr;
     RecvRequest* spare_ = nullptr;  // kHasRequest: in use
-    unsigned to_leave_out_ = 0;     // so many receives use requests
+    unsigned to_leave_out_ = 0;     // the number of next receives that use requests
 };
 
 alignas(64) inline constinit DirectRecv direct_recv;

@@ -43,7 +43,7 @@ bool sender_will_wait(const RecvRequest& r, const rndv::Situation& s, std::uint6
 }  // namespace
 
 bool prefers_lane(const Comm& c, const Peer& peer, std::size_t bytes) noexcept {
-    // The first condition first: among threads another one may just be connecting to the peer.
+    // has_two_ways() comes first. It is false among threads, of which another one may just be connecting to the peer.
     return has_two_ways(bytes, wish_for(c.comm)) && peer.neighbour &&
            peer.neighbour->long_way.way(bytes) == LongWay::Way::kLane;
 }
