@@ -310,14 +310,15 @@ static int leave(int code) {
     return code;
 }
 
-/* Asks for threads only if they will be used, since some components serve none, or are slower with them. */
-static void begin_mpi(struct bench* b, bool multiple) {
+/* Asks for threads only if they will be used or -L says so, since some components serve none, or are slower with them. */
+static void begin_mpi(struct bench* b) {
+    const int level = b->threads > 1 ? MPI_THREAD_MULTIPLE : b->options.level;
     int provided;
-    MPI_Init_thread(NULL, NULL, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Init_thread(NULL, NULL, level, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->ranks);
-    if (multiple && provided < MPI_THREAD_MULTIPLE) {
-        fprintf(stderr, "rank %d: this MPI library does not allow several threads\n", b->rank);
+    if (provided < level) {
+        fprintf(stderr, "rank %d: this MPI library does not provide the thread level\n", b->rank);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
 }
@@ -326,7 +327,7 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec) {
     struct bench b = {0};
     const char* wrong = bench_parse(argc, argv, spec, &b.options);
     b.threads = spec->threads && !wrong ? (int)*spec->threads : 1;
-    begin_mpi(&b, b.threads > 1 || (spec->multiple && *spec->multiple != 0));
+    begin_mpi(&b);
     if (!wrong && !b.options.help) {
         wrong = wrong_ranks(&b, spec);
     }

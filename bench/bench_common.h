@@ -27,6 +27,7 @@ struct bench_options {
     int window;      /* only where the spec is windowed */
     int batches;
     double target_s; /* time to measure per size */
+    int level;       /* MPI_THREAD_...; more than one thread: at least MPI_THREAD_MULTIPLE */
     bool verify;
     bool spread;        /* print the best and the worst batch too */
     long long fault_at; /* -F: received byte to damage before it is checked, -1: none. Shows that -d can fail. */
@@ -67,9 +68,8 @@ struct bench_spec {
     const char* better; /* "lower" or "higher" */
     int decimals;       /* of the printed figure */
     bool windowed;
-    int default_window;     /* 0: 64 */
-    const double* threads;  /* an option: number of threads that call MPI at once; NULL: one */
-    const double* multiple; /* an option: ask for MPI_THREAD_MULTIPLE with one thread, too; NULL: no */
+    int default_window;    /* 0: 64 */
+    const double* threads; /* an option: number of threads that call MPI at once; NULL: one */
     enum bench_ranks ranks;
     size_t default_min_bytes, default_max_bytes;
     size_t element_bytes;              /* every size must be a multiple of this; 0: any size */

@@ -57,6 +57,23 @@ static bool parse_long(const char* text, long long low, long long high, long lon
     return end != text && *end == '\0' && errno == 0 && *number >= low && *number <= high;
 }
 
+static const char* parse_level(const char* value, struct bench_options* o) {
+    static const struct {
+        const char* name;
+        int level;
+    } levels[] = {{"single", MPI_THREAD_SINGLE},
+                  {"funneled", MPI_THREAD_FUNNELED},
+                  {"serialized", MPI_THREAD_SERIALIZED},
+                  {"multiple", MPI_THREAD_MULTIPLE}};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+        if (strcmp(value, levels[i].name) == 0) {
+            o->level = levels[i].level;
+            return NULL;
+        }
+    }
+    return complain('L', value, "use single, funneled, serialized or multiple");
+}
+
 static const char* parse_one(int option, const char* value, const struct bench_spec* spec, struct bench_options* o) {
     long long number;
     char* end;
@@ -111,6 +128,7 @@ static const char* parse_one(int option, const char* value, const struct bench_s
         }
         o->fault_at = number;
         return NULL;
+    case 'L': return parse_level(value, o);
     case 'd': o->verify = true; return NULL;
     case 's': o->spread = true; return NULL;
     case 'h': o->help = true; return NULL;
@@ -208,10 +226,11 @@ const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, st
                                 .window = default_window(spec),
                                 .batches = 101,
                                 .target_s = 0.1,
+                                .level = MPI_THREAD_SINGLE,
                                 .fault_at = -1};
     opterr = 0;
     int option;
-    while ((option = getopt_long(argc, argv, ":m:i:x:w:b:T:F:dsh", longs, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, ":m:i:x:w:b:T:F:L:dsh", longs, NULL)) != -1) {
         if (option == '?' || option == ':') {
             return complain_unknown(option, extras, spec, argv[optind - 1]);
         }
@@ -245,6 +264,7 @@ void bench_print_help(const struct bench_spec* spec) {
                default_window(spec));
     }
     printf(
+        "  -L LEVEL    thread level that MPI is asked for: single (default), funneled, serialized or multiple\n"
         "  -s          print the best and the worst batch too, as the last two columns\n"
         "  -d          check every byte received; the figures then say nothing about speed\n"
         "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"

@@ -11,7 +11,7 @@
 
 enum { kTag = 7, kAckTag = 3, kSentTag = 4, kMostThreads = 64 };
 
-static double threads = 1, multiple, unexpected;
+static double threads = 1, unexpected;
 static MPI_Comm communicators[kMostThreads];
 
 /* What the threads of a rank do. */
@@ -118,19 +118,17 @@ static double figure(const struct bench* b, size_t bytes, long iterations, doubl
 }
 
 int main(int argc, char** argv) {
-    const struct bench_extra extra[] = {
-        {.name = "threads",
-         .value = "N",
-         .help = "threads of each rank, each with a window (default 1)",
-         .low = 1,
-         .high = kMostThreads,
-         .whole = true,
-         .target = &threads},
-        {.name = "multiple", .help = "ask for MPI_THREAD_MULTIPLE with one thread, too", .target = &multiple},
-        {.name = "unexpected",
-         .help = "receives are posted when the messages of a window have arrived",
-         .target = &unexpected},
-        {.name = NULL}};
+    const struct bench_extra extra[] = {{.name = "threads",
+                                         .value = "N",
+                                         .help = "threads of each rank, each with a window (default 1)",
+                                         .low = 1,
+                                         .high = kMostThreads,
+                                         .whole = true,
+                                         .target = &threads},
+                                        {.name = "unexpected",
+                                         .help = "receives are posted when the messages of a window have arrived",
+                                         .target = &unexpected},
+                                        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_mr",
                                     .summary = "message rate of all pairs together, a window of messages in flight",
                                     .unit = "messages/s",
@@ -138,7 +136,6 @@ int main(int argc, char** argv) {
                                     .decimals = 0,
                                     .windowed = true,
                                     .threads = &threads,
-                                    .multiple = &multiple,
                                     .ranks = kPairsOfRanks,
                                     .default_max_bytes = 64 << 10,
                                     .extra = extra,

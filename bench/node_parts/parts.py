@@ -44,7 +44,7 @@ PARTS = {
     "both-touch": Part(f"64 under way each way at once, {TOUCHED}", "coop_bibw", "--touch -m 1:4M -T 0.03", FASTER),
     # Threads start and end a batch together, so batches must be long.
     **{f"rate-{pairs}": Part(f"message rate of {pairs} pair{'s' * (pairs > 1)} of threads", "coop_mr",
-                             f"--multiple --threads {pairs} -m 8:4K -b 21 -T 0.1", FASTER) for pairs in (1, 2, 4)},
+                             f"-L multiple --threads {pairs} -m 8:4K -b 21 -T 0.1", FASTER) for pairs in (1, 2, 4)},
     "any": Part("half round trip, MPI_ANY_SOURCE", "coop_latency", f"--any-source {SHORT}", EQUAL),
     "posted": Part("half round trip behind 1000 posted receives", "coop_latency", f"--posted 1000 {SHORT}", EQUAL),
     "unexpected": Part("half round trip behind 1000 unexpected messages", "coop_latency", f"--unexpected 1000 {SHORT}", EQUAL),

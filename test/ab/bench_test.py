@@ -79,6 +79,7 @@ class Benchmarks(unittest.TestCase):
                 ("coop_latency", ("-w", "4"), "no window of messages"), ("coop_bw", ("-w", "0"), "1 to 4096"),
                 ("coop_bw", ("-T", "soon"), "option -T"), ("coop_bw", ("-q",), "option -q is unknown"),
                 ("coop_bw", ("-i",), "option -i needs a value"), ("coop_bw", ("-F", "1"), "give -d too"),
+                ("coop_bw", ("-L", "many"), "option -L: value 'many' not allowed: use single, funneled, serialized or multiple"),
                 ("coop_bw", ("8",), "argument '8'"), ("coop_mem", ("-d",), "takes none"),
                 ("coop_stream", ("-w", "0"), "option -w: value '0' not allowed: use 1 to 1024"), ("coop_stream", ("-e", "soon"), "option -e")):
             with self.subTest(f"{name} {arguments}"):

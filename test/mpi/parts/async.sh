@@ -29,4 +29,5 @@ part_async() {
                 --seed 17 --threads $threads --compute 300 --max-size 1000000
         done
     done
+    limit=120 storm async.funneled subnet 2 2400 --mca pml_coop_async interrupt -- --seed 17 --level funneled --compute 300 --max-size 1000000
 }

@@ -37,6 +37,7 @@ part_lane() {
     . "$here/parts/coop.sh"
     lane_cases 2 lane
     check lane.cases_among_threads lane_job 2 "$bin/lane" --multiple
+    check lane.cases_of_a_program_with_threads_of_which_one_calls lane_job 2 "$bin/lane" --funneled
     check lane.cases_of_four_ranks lane_job 4 --mca mpi_yield_when_idle 1 "$bin/lane"
     check lane.cases_of_sixteen_ranks lane_job 16 --mca mpi_yield_when_idle 1 "$bin/lane" --only everyone_to_everyone
     check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring
@@ -63,7 +64,7 @@ part_lane() {
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
         lane_cases 2 "$topic"
     done
-    for topic in intercomm communicators threads finalizing; do lane_cases 3 "$topic"; done
+    for topic in intercomm communicators threads finalizing serialized; do lane_cases 3 "$topic"; done
     check lane.dynamic_processes launch both 2 "${laned[@]}" "$bin/dynamic"
     # Needs half a gigabyte. The rings are full all the time.
     [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
@@ -85,6 +86,7 @@ part_lane() {
     lane_storm pair 2 4000 -- --seed 1
     lane_storm group 4 3000 -- --seed 2
     lane_storm threads 4 2000 -- --seed 3 --threads 3
+    lane_storm funneled 2 3000 --mca pml_coop_lane_max -1 -- --seed 19 --level funneled
     lane_storm with_found_limits 2 3000 --mca pml_coop_lane_max -1 -- --seed 14
     lane_storm with_found_limits_among_threads 2 2000 --mca pml_coop_lane_max -1 -- --seed 15 --threads 3
     lane_storm with_found_limits_on_a_crowded_node 4 2000 --mca pml_coop_lane_max -1 taskset -c "$(first_cpu)" -- --seed 16
@@ -136,6 +138,9 @@ part_lane_offers() {
     fi
     check lane.cases_of_offers lane_job 2 "$bin/lane"
     check lane.an_offer_is_read_and_reported offers_are_reported 2 --mca pml_coop_lane_read_min 2048
+    check lane.an_offer_is_read_if_one_of_several_threads_calls at_level funneled offers_are_reported 2
+    check lane.an_offer_is_read_if_threads_call_in_turn at_level serialized offers_are_reported 2
+    check lane.an_offer_is_not_made_where_threads_meet at_level multiple no_offers_are_reported 2
     [ -n "$san" ] || check lane.an_offer_is_not_made_where_copies_are_denied no_offers_are_reported 2 "$bin/deny_copies" all
     check lane.an_offer_is_not_made_among_more_ranks_than_cores no_offers_are_reported 4 --mca mpi_yield_when_idle 1 \
         taskset -c "$(first_cpu)"
@@ -149,7 +154,11 @@ part_lane_offers() {
     lane_storm of_offers 2 3000 -- --seed 17
     lane_storm of_offers_some_of_which_the_kernel_refuses 2 3000 --mca pml_coop_fault offer:40 -- --seed 18
 }
-job_of_offers() { launch_and_keep vader "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" "$bin/lane" refused; }
+job_of_offers() { launch_and_keep vader "$1" "${laned[@]}" --mca pml_coop_report 1 "${@:2}" "$bin/lane" refused ${thread_level:+"--$thread_level"}; }
+at_level() { # LEVEL COMMAND…: the program asks for this thread level
+    local thread_level=$1
+    "${@:2}"
+}
 reports_offers() { grep -aq 'the sender waits, and one copy by the' "$log.job"; }
 offers_are_reported() { job_of_offers "$@" && reports_offers; }
 no_offers_are_reported() { job_of_offers "$@" && ! reports_offers; }
@@ -185,7 +194,7 @@ rate_on_one_cpu() {
     local yield rates=()
     for yield in 1 0; do
         launch_and_keep vader 2 "${laned[@]}" --mca mpi_yield_when_idle $yield taskset -c "$(first_cpu)" \
-            "$prefix/libexec/ompi-coop/coop_mr" --multiple -m 8:8 -w 1 -T 0.1 -b 3 || return 1
+            "$prefix/libexec/ompi-coop/coop_mr" -L multiple -m 8:8 -w 1 -T 0.1 -b 3 || return 1
         rates+=("$(awk '/^8 / { print $2 }' "$log.job")")
     done
     echo "${rates[0]} messages a second if a thread yields after each look, otherwise ${rates[1]}"

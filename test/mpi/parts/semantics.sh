@@ -14,14 +14,14 @@ part_semantics() {
     local topic
     local pairwise="modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion
         sendrecv tags_and_assertions"
-    local grouped="intercomm communicators threads finalizing"
+    local grouped="intercomm communicators threads finalizing serialized"
     for topic in $pairwise unexpected; do run_cases vader 2 "$topic"; done
     for topic in $grouped; do run_cases vader 3 "$topic"; done
     if everywhere; then
         for topic in modes ordering truncation message_sizes datatypes; do run_cases tcp 2 "$topic"; done
         run_cases tcp 3 threads
         for topic in persistent probing cancel to_self completion sendrecv tags_and_assertions dynamic; do rarely run_cases tcp 2 "$topic"; done
-        for topic in intercomm communicators finalizing; do rarely run_cases tcp 3 "$topic"; done
+        for topic in intercomm communicators finalizing serialized; do rarely run_cases tcp 3 "$topic"; done
     fi
     run_cases both 2 dynamic
     run_cases vader 2 ground 1 2

@@ -3,6 +3,7 @@
 // storm: random point-to-point traffic with every byte checked.
 //
 //     storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]
+//           [--level single|funneled|serialized]
 //
 // The schedule is a function of the seed, the number of ranks and threads, --max-size and
 // --messages. Results that depend on timing, such as the receive that a message matches,
@@ -23,6 +24,14 @@
 namespace storm {
 namespace {
 
+// The thread level of a storm with one thread, or -1.
+int level_of(const std::string& word) {
+    return word == "single"       ? MPI_THREAD_SINGLE
+           : word == "funneled"   ? MPI_THREAD_FUNNELED
+           : word == "serialized" ? MPI_THREAD_SERIALIZED
+                                  : -1;
+}
+
 Options parse(int argc, char** argv) {
     Options o;
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -34,13 +43,16 @@ Options parse(int argc, char** argv) {
         else if (name == "--threads") o.threads = static_cast<int>(value);
         else if (name == "--max-size") o.max_bytes = value;
         else if (name == "--compute") o.compute_us = static_cast<int>(value);
+        else if (name == "--level") o.level = level_of(argv[i + 1]);
         else if (name == "--stall") o.stall_seconds = static_cast<int>(value);
         else argc = -1;
     }
+    if (o.level < 0 || (o.level > 0 && o.threads > 1)) argc = -1;
+    if (o.threads > 1) o.level = MPI_THREAD_MULTIPLE;
     if (argc % 2 != 1 || o.threads < 1) {
         fprintf(stderr,
                 "usage: storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] "
-                "[--stall S]\n");
+                "[--stall S] [--level single|funneled|serialized]\n");
         exit(2);
     }
     return o;
@@ -96,8 +108,7 @@ int main(int argc, char** argv) {
     using namespace storm;
     const Options options = parse(argc, argv);
     int provided = 0, rank = 0, size = 0;
-    const int wanted = options.threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, wanted, &provided);
+    MPI_Init_thread(&argc, &argv, options.level, &provided);
     keep_components_loaded();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -108,7 +119,7 @@ int main(int argc, char** argv) {
     const auto threads = static_cast<std::size_t>(options.threads);
     const std::unique_ptr<State[]> states(new State[threads]);
     for (std::size_t t = 0; t < threads; ++t) states[t].rank = rank, states[t].thread = static_cast<int>(t);
-    if (provided < wanted) fail(options, states[0], "MPI_THREAD_MULTIPLE is not provided");
+    if (provided < options.level) fail(options, states[0], "the thread level is not provided");
     start_watchdog(options, states.get(), options.threads);
 
     std::vector<std::vector<Channel>> channels = make_channels(options.threads);

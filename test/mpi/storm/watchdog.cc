@@ -56,6 +56,8 @@ std::string reproduce(const Options& options) {
     std::string text = "reproduce: --seed " + std::to_string(options.seed) + " --messages " +
                        std::to_string(options.messages) + " --max-size " + std::to_string(options.max_bytes) +
                        " --threads " + std::to_string(options.threads);
+    if (options.level == MPI_THREAD_FUNNELED) text += " --level funneled";
+    if (options.level == MPI_THREAD_SERIALIZED) text += " --level serialized";
     if (options.compute_us > 0) text += " --compute " + std::to_string(options.compute_us);
     if (options.seconds > 0) text += " --time " + std::to_string(static_cast<int>(options.seconds));
     return text;

@@ -7,6 +7,7 @@
 #include "diagnose.h"
 #include "module.h"
 #include "ompi/mca/shim/registration.h"
+#include "ompi/mca/shim/threads.h"
 #include "outstanding.h"
 #include "peers.h"
 #include "report.h"
@@ -50,9 +51,9 @@ extern "C" int mca_coll_rdmaag_close(void) {
     return OMPI_SUCCESS;
 }
 
-extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
-    // As in pml/coop: its handler and the application take turns only if the process uses no threads.
-    process.threads = threads || opal_using_threads();
+extern "C" int mca_coll_rdmaag_init_query(bool, bool) {
+    // As in pml/coop, whose handler and the application take turns if no threads meet.
+    process.threads = threads_meet_in_mpi();
     take_parameters(process, parameter_out_of_range);
     prepare_requests();
     return OMPI_SUCCESS;

@@ -11,6 +11,7 @@
 #include "module.h"
 #include "ompi/mca/shim/peers.h"
 #include "ompi/mca/shim/registration.h"
+#include "ompi/mca/shim/threads.h"
 #include "pvars.h"
 #include "report.h"
 
@@ -54,8 +55,8 @@ extern "C" int mca_osc_multirail_open(void) {
 extern "C" int mca_osc_multirail_close(void) { return OMPI_SUCCESS; }
 
 // Always succeeds: after an error, Open MPI would close the component in this process only.
-extern "C" int mca_osc_multirail_init(bool, bool threads) {
-    process.threads = threads || opal_using_threads();
+extern "C" int mca_osc_multirail_init(bool, bool) {
+    process.threads = threads_meet_in_mpi();
     take_parameters(process, parameter_out_of_range);
     receive_packets();  // before any process can have a window
     return OMPI_SUCCESS;

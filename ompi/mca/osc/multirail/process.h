@@ -23,7 +23,7 @@ struct Process {
     Config given;  // where Open MPI stores the parameters
     Config config;
     Faults faults;
-    bool threads = false;  // MPI_THREAD_MULTIPLE: several threads may use windows at once
+    bool threads = false;  // several threads may use windows at once
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     Staging staging;
     node::CopyTrials copies;                  // which processes of the node CMA reaches

@@ -13,6 +13,7 @@
 #include "choices.h"
 #include "diagnose.h"
 #include "node.h"
+#include "ompi/mca/shim/threads.h"
 #include "on_match.h"
 #include "recv_request.h"
 #include "report.h"
@@ -131,7 +132,7 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
         queue.length.fetch_add(1, std::memory_order_relaxed);
         first = !std::exchange(registered, true);
     }
-    // With neither a lane nor threads it is registered with the first work: until then progress costs nothing.
+    // With neither a lane nor threads the function is registered with the first work: until then progress costs nothing.
     if (first) opal_progress_register(mca_pml_coop_progress);
     return true;
 }
@@ -183,7 +184,7 @@ bool defer(Deferred& work) noexcept {
 
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
-// Called after each look for packets if there are threads. A thread that waits would keep its CPU for the rest of its time
+// Called after each look for packets if the program has threads. A thread that waits would keep its CPU for the rest of its time
 // slice, milliseconds, even if the thread that it waits for needs that CPU. So it gives the CPU away after many looks in vain.
 // (Open MPI does that only with mpi_yield_when_idle, and then after each look.)
 void let_other_threads_run(int events) noexcept {
@@ -200,7 +201,7 @@ extern "C" int mca_pml_coop_progress() {
     const int packets = poll_lane();
     if ((module.deferred.length.load(std::memory_order_relaxed) |
          module.copying.length.load(std::memory_order_relaxed)) == 0) {
-        if (module.threads) let_other_threads_run(packets);
+        if (module.yields) let_other_threads_run(packets);
         return packets;
     }
     const Polling turn;
@@ -211,14 +212,15 @@ extern "C" int mca_pml_coop_progress() {
         events += copy_a_chunk();
         leave_progress();
     }
-    if (module.threads) let_other_threads_run(events);
+    if (module.yields) let_other_threads_run(events);
     return events;
 }
 
 extern "C" int mca_pml_coop_enable(bool enable) {
     if (!enable || module.enabled) return OMPI_SUCCESS;
     check_parameters();
-    module.threads = opal_using_threads();
+    module.threads = threads_meet_in_mpi();
+    module.yields = opal_using_threads();
     OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
     module.crowded = is_crowded();
     module.my_rank = ompi_proc_local()->super.proc_name.vpid;
@@ -243,7 +245,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     module.extensions.look_up();
     report_missing_memory();
     report_missing_lane();
-    if (lane_is_open() || module.threads) opal_progress_register(mca_pml_coop_progress);
+    if (lane_is_open() || module.yields) opal_progress_register(mca_pml_coop_progress);
     if (hca_mode() != HcaMode::kOff || lane_is_open()) watch_waits();
     start_async();
     return OMPI_SUCCESS;

@@ -98,7 +98,8 @@ struct Module {
     std::atomic<bool> idle{false};         // the application only waits
     std::atomic<bool> has_offered{false};  // a message in the lane, since the last message from anybody
     std::atomic<int> quick_returns{0};     // to the progress engine; see notice_idleness()
-    bool threads = false;                  // several threads may be inside MPI
+    bool threads = false;                  // several threads may be inside MPI at once
+    bool yields = false;                   // the program has threads, which may need the CPU of one that waits
     bool enabled = false;
 };
 
@@ -107,8 +108,8 @@ inline constexpr Module& module = module_holder.value;
 
 inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
 
-// How often this thread has looked for packets in vain since the last one (let_other_threads_run()). Counted only if there
-// are threads.
+// How often this thread has looked for packets in vain since the last one (let_other_threads_run()). Counted only if the
+// program has threads.
 inline constinit thread_local unsigned empty_looks = 0;
 
 // Inside: held by the entry points for messages and communicators. Polling: held by the progress function, which may find
@@ -121,7 +122,7 @@ struct Polling : async::Polling {
 };
 struct Callback : Polling {
     Callback() noexcept {
-        if (module.threads) empty_looks = 0;
+        if (module.yields) empty_looks = 0;
     }
 };
 
