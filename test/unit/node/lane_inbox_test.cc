@@ -50,7 +50,7 @@ struct Station {
     LaneInbox inbox;
     std::vector<std::uint64_t> got;
     std::vector<std::uint32_t> damaged;
-    bool senders_are_gone = false;
+    bool senders_are_gone = false, goes_on = true;
 
     explicit Station(std::uint32_t rings, std::uint32_t ring_bytes = kMinLaneRing)
         : shape{rings, ring_bytes}, memory(LaneArea::bytes_for(shape)), area(memory.bytes.get(), shape) {
@@ -64,6 +64,7 @@ struct Station {
                 std::uint64_t value;
                 std::memcpy(&value, body, sizeof value);
                 got.push_back(value);
+                return goes_on;
             },
             [this](std::uint32_t ring) { damaged.push_back(ring); },
             [this](std::uint32_t) { return senders_are_gone; });
@@ -246,6 +247,19 @@ TEST(LaneInbox, a_busy_sender_does_not_starve_others) {
     ASSERT_TRUE(other.send(2));
     EXPECT_EQ(to.poll(), static_cast<int>(LaneInbox::kMostRecords) + 1);
     EXPECT_NE(std::ranges::find(to.got, 2u), to.got.end());
+}
+
+TEST(LaneInbox, leaves_a_ring_after_a_record_that_ends_the_wait) {
+    Station to(2);
+    Sender first(to.area, 10), second(to.area, 11);
+    ASSERT_TRUE(first.send(1));
+    ASSERT_TRUE(first.send(2));
+    ASSERT_TRUE(second.send(3));
+    to.goes_on = false;
+    EXPECT_EQ(to.poll(), 2);
+    EXPECT_EQ(to.got, (std::vector<std::uint64_t>{1, 3}));
+    EXPECT_EQ(to.poll(), 1);
+    EXPECT_EQ(to.got.back(), 2u);
 }
 
 TEST(LaneInbox, frees_a_closed_ring_after_its_last_record) {

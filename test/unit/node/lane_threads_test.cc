@@ -63,6 +63,7 @@ TEST(LaneThreads, every_record_arrives_once_whole_and_in_order) {
         for (std::uint32_t i = sizeof head; i < bytes; ++i)
             if (body[i] != static_cast<std::byte>(head[1] & 0xff)) ++wrong;
         ++total;
+        return true;
     };
     const auto never = [](std::uint32_t) { return false; };
     while (total < kSenders * kRecords && wrong == 0)

@@ -149,10 +149,10 @@ void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept 
     on_eager({nullptr, segments, 2, &parts});
 }
 
-void take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
+bool take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
     wire::MatchHeader header;
     std::memcpy(&header, body, sizeof header);
-    on_whole({&header, body + sizeof header, bytes - sizeof header});
+    return on_whole({&header, body + sizeof header, bytes - sizeof header});
 }
 
 [[gnu::noinline]] void take_other(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
@@ -170,10 +170,12 @@ void take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
     hand_over(kind, head, copied, body, bytes);
 }
 
-void take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+// Returns whether to look for another packet of this sender.
+bool take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
     if (kind == static_cast<std::uint8_t>(wire::Kind::kMatch) && bytes >= sizeof(wire::MatchHeader)) [[likely]]
         return take_whole(body, bytes);
     take_other(kind, body, bytes);
+    return true;
 }
 
 int poll_now(Receiving& it) noexcept {

@@ -9,7 +9,9 @@ namespace coop::pml {
 
 // An eager message. Its caller holds a Polling.
 void on_eager(const Packet& packet) noexcept;
-void on_whole(const Whole& message) noexcept;
+// Returns whether to look for another packet of its sender now: not if an MPI_Recv has waited for this one and returns. The
+// cache line of the next packet is probably still with the sender, and what this process does next would wait for it.
+bool on_whole(const Whole& message) noexcept;
 
 extern "C" {
 void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des,

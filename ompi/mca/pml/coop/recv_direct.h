@@ -26,6 +26,7 @@ public:
     bool begin(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
                ompi_communicator_t* comm) noexcept;
     bool waits() const noexcept { return state_ == State::kWaits; }
+    bool is_received() const noexcept { return state_ == State::kReceived; }
     // After the wait. Returns the request that it has needed, which may be incomplete. Null: the message is received, and
     // `status` is set.
     RecvRequest* end(ompi_status_public_t* status) noexcept;

@@ -44,7 +44,7 @@ public:
     }
 
     // Takes the records that are there, at most kMostRecords from each ring. Calls take(kind, body, bytes) for each; the
-    // body is valid until it returns. damaged(ring) as described above. is_gone(ring) tells whether the sender of a
+    // body is valid until it returns. If it returns false, the next record of that ring is left to the next poll. damaged(ring) as described above. is_gone(ring) tells whether the sender of a
     // watched ring has ended; it is seldom called. Returns the number of records.
     template <class Take, class Damaged, class IsGone>
     int poll(Take&& take, Damaged&& damaged, IsGone&& is_gone) {
@@ -103,9 +103,9 @@ private:
                 damaged(at);
                 break;
             }
-            take(record->kind, bytes + record->at, record->bytes);
+            const bool goes_on = take(record->kind, bytes + record->at, record->bytes);
             reader.pass(*record);
-            if (++records == static_cast<int>(kMostRecords)) break;
+            if (++records == static_cast<int>(kMostRecords) || !goes_on) break;
         }
         if (records > 0) stir(at);
         return records;
