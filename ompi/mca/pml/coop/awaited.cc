@@ -31,18 +31,18 @@ bool comes_by_lane(ompi_request_t* request) noexcept {
     return r.posted.source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(r.posted.source));
 }
 
-// Returns false if the thread should sleep now.
-bool look_for(ompi_request_t* request) noexcept {
+// Returns false if the thread should sleep now. `last`: the call ends when the request is complete.
+bool look_for(ompi_request_t* request, bool last) noexcept {
     const auto done = [request] { return REQUEST_COMPLETE(request); };
     if (done()) return true;
-    if (comes_by_lane(request)) wait_on_lane(done);
+    if (comes_by_lane(request)) last ? wait_on_lane_at_last(request) : wait_on_lane(done);
     else if (module.threads) look_before_sleep(done);
     return !module.threads || done();
 }
 
 int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
     show_waiting(are_all_sends(note(*request, true)));
-    look_for(*request);
+    look_for(*request, true);
     const int rc = stock.req_wait(request, status);
     show_waiting(false);
     return rc;
@@ -53,7 +53,9 @@ int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_publi
     std::uint32_t sends = 0;
     for (std::size_t i = 0; i < count; ++i) sends += note(requests[i], true);
     show_waiting(are_all_sends(sends));
-    for (std::size_t i = 0; i < count && look_for(requests[i]);) ++i;
+    std::size_t left = count;
+    while (left > 0 && REQUEST_COMPLETE(requests[left - 1])) --left;
+    for (std::size_t i = 0; i < left && look_for(requests[i], i + 1 == left);) ++i;
     const int rc = stock.req_wait_all(count, requests, statuses);
     show_waiting(false);
     for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);

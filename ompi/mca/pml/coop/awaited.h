@@ -18,6 +18,9 @@
 // Threading: any. Errors: none.
 #pragma once
 
+#include <utility>
+
+#include "node_lane.h"
 #include "recv_request.h"
 
 namespace coop::pml {
@@ -35,6 +38,17 @@ void look_before_sleep(Done&& done) noexcept {
 inline void wait_among_threads(ompi_request_t* request) noexcept {
     if (module.threads) look_before_sleep([request] { return REQUEST_COMPLETE(request); });
     ompi_request_wait_completion(request);
+}
+
+// The request with whose completion a call ends that waits on the lane; null: none.
+inline constinit const ompi_request_t* awaited_at_last = nullptr;
+inline bool awaited_is_complete() noexcept { return awaited_at_last && REQUEST_COMPLETE(awaited_at_last); }
+
+// Waits on the lane for the request that a call waits for at last.
+inline void wait_on_lane_at_last(const ompi_request_t* request) noexcept {
+    const ompi_request_t* const outer = std::exchange(awaited_at_last, request);
+    wait_on_lane([request] { return REQUEST_COMPLETE(request); });
+    awaited_at_last = outer;
 }
 
 inline bool is_awaited(const RecvRequest& r) noexcept {

@@ -9,8 +9,8 @@ namespace coop::pml {
 
 // An eager message. Its caller holds a Polling.
 void on_eager(const Packet& packet) noexcept;
-// Returns whether to look for another packet of its sender now: not if an MPI_Recv has waited for this one and returns. The
-// cache line of the next packet is probably still with the sender, and what this process does next would wait for it.
+// Returns whether to look for another packet of its sender now: not if the call that waits for this one ends now. The cache
+// line of the next packet is probably still with the sender, and what this process does next would wait for it.
 bool on_whole(const Whole& message) noexcept;
 
 extern "C" {

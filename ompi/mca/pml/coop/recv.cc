@@ -45,8 +45,7 @@ int cancel_recv(ompi_request_t* request, int) {
 
 int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
     const int source = r.posted.source;
-    if (source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(source)))
-        wait_on_lane([&r] { return REQUEST_COMPLETE(r.mpi()); });
+    if (source < 0 ? waits_on_lane() : waits_on_lane(of(r.comm()).peer(source))) wait_on_lane_at_last(r.mpi());
     else wait_among_threads(r.mpi());
     tsan_acquire(r.mpi());
     if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
