@@ -269,6 +269,23 @@ TEST(LaneRing, more_may_be_used_at_any_time) {
     }
 }
 
+TEST(LaneRing, a_lap_is_one_of_answers_if_three_quarters_of_it_are) {
+    for (const bool answers : {true, false}) {
+        Ring ring;
+        const auto lap = [&ring](int unanswered) {
+            for (std::uint32_t i = 0; i < kRing / 128; ++i) {
+                ASSERT_TRUE(ring.writer.reserve(100));
+                ring.writer.publish(1, 100, static_cast<int>(i) >= unanswered);
+                ring.reader.pass(*ring.reader.look());
+            }
+        };
+        lap(answers ? kRing / 128 / 4 : kRing / 128 / 4 + 1);
+        EXPECT_EQ(ring.writer.ends_lap_of_answers(), answers);
+        lap(0);
+        EXPECT_TRUE(ring.writer.ends_lap_of_answers()) << "counts from the last call";
+    }
+}
+
 TEST(LaneRing, the_beginning_is_pages_of_the_ring) {
     EXPECT_EQ(first_lane_end(kMinLaneRing, 100'000), kMinLaneRing);
     EXPECT_EQ(first_lane_end(128 * 1024, 4096), 12u * 1024);

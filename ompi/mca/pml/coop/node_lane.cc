@@ -253,6 +253,14 @@ node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
     return {};
 }
 
+void LaneOut::begin_lap() noexcept {
+    if (module.crowded) return;
+    laps_of_answers_ = writer_.ends_lap_of_answers() ? laps_of_answers_ + 1 : 0;
+    if (laps_of_answers_ < kLapsOfAnswers) return;
+    laps_of_answers_ = 0;
+    use_more();
+}
+
 bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
     if (from == size || is_too_short_for(longest_)) return false;
@@ -270,7 +278,7 @@ std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
 }
 
 void LaneOut::publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
-    writer_.publish(kind, bytes);
+    writer_.publish(kind, bytes, is_answer() && kind == kInParts);
     area_.wake(ring_);
 }
 

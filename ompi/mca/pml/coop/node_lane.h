@@ -162,6 +162,11 @@ private:
     static constexpr std::size_t kWorth = 2;
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
+    // Where messages are answered, a long ring is quicker: the lines of a short one are still in the caches of both cores, which
+    // have to tell each other of each write. A stream is quicker through a short one, which stays in the caches. So the ring
+    // doubles after so many laps of answers; its pages then cost about a tenth of what these have taken.
+    static constexpr unsigned kLapsOfAnswers = 16;
+
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
     static constexpr unsigned kPatience = 256, kBytesOfLook = 64;
     struct Outstanding {
@@ -173,11 +178,21 @@ private:
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
 
     node::LanePlace reserve(std::uint32_t bytes) noexcept {
-        if (const node::LanePlace at = writer_.reserve(bytes)) [[likely]]
-            return at;
-        return reserve_more(bytes);
+        const node::LanePlace at = writer_.reserve(bytes);
+        if (!at) [[unlikely]]
+            return reserve_more(bytes);
+        if (*at == node::kLaneWord) [[unlikely]]
+            begin_lap();
+        return at;
     }
+    // Makes the ring longer if most records of many laps were answers.
+    void begin_lap() noexcept;
     node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
+    // Whether packets have arrived here, from anybody, since the last call.
+    bool is_answer() noexcept {
+        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+        return std::exchange(arrived_, arrived) != arrived;
+    }
     // The largest message that is quicker through the lane, as was measured. On a crowded node a CPU makes one copy after the
     // other, so both count, as they do for alone().
     std::size_t found_max(bool waits) const noexcept {
@@ -210,9 +225,7 @@ private:
         if (!at) return false;
         const std::size_t written = write(area_.ring(ring_) + *at);
         if (written == 0) return false;
-        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
-        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written),
-                        std::exchange(arrived_, arrived) != arrived);
+        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written), is_answer());
         area_.wake(ring_);
         return true;
     }
@@ -230,6 +243,7 @@ private:
     std::atomic<std::size_t> fits_{SIZE_MAX};  // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                          // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
+    unsigned laps_of_answers_ = 0;               // in a row; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;
 };

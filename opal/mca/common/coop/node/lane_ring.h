@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "coop/base/prefetch.h"
 
@@ -43,8 +44,8 @@ namespace coop::node {
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
 
-// The longest record after which the next one is prepared.
-constexpr std::uint32_t kLongestPrepared = 4096;
+// The longest record after which the next one is prepared: 8 KiB and a header.
+constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
@@ -131,8 +132,12 @@ public:
         clear_behind(record);
         position_ = next;
         memory_.publish_word(at, lane_word(kind, bytes));
+        if (!is_answer) unanswered_ += record;
         if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(next, record);
     }
+
+    // A lap has ended. Returns whether at least three quarters of what may be used of the ring were answers.
+    bool ends_lap_of_answers() noexcept { return std::exchange(unanswered_, 0) <= end_ / 4; }
 
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
@@ -176,6 +181,7 @@ private:
     std::uint32_t end_ = 0, last_ = 0;  // no byte from end_ on is used, and no record ends behind last_
     std::uint64_t position_ = 0;        // of the next record
     std::uint64_t freed_ = 0;           // as the reader told last
+    std::uint64_t unanswered_ = 0;      // bytes of records in this lap that are not answers
     std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come; 0: none
 };
 
