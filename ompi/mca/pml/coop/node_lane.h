@@ -185,7 +185,7 @@ private:
             begin_lap();
         return at;
     }
-    // Makes the ring longer if most records of many laps were answers.
+    // Makes the ring longer if many laps were mostly answers.
     void begin_lap() noexcept;
     node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
     // Whether packets have arrived here, from anybody, since the last call.

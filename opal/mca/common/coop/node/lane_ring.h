@@ -132,12 +132,12 @@ public:
         clear_behind(record);
         position_ = next;
         memory_.publish_word(at, lane_word(kind, bytes));
-        if (!is_answer) unanswered_ += record;
+        if (is_answer) answered_ += record;  // nothing in a stream, which needs the time
         if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(next, record);
     }
 
-    // A lap has ended. Returns whether at least three quarters of what may be used of the ring were answers.
-    bool ends_lap_of_answers() noexcept { return std::exchange(unanswered_, 0) <= end_ / 4; }
+    // A lap has ended. Returns whether answers have taken at least half of what may be used of the ring.
+    bool ends_lap_of_answers() noexcept { return std::exchange(answered_, 0) >= end_ / 2; }
 
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
@@ -181,7 +181,7 @@ private:
     std::uint32_t end_ = 0, last_ = 0;  // no byte from end_ on is used, and no record ends behind last_
     std::uint64_t position_ = 0;        // of the next record
     std::uint64_t freed_ = 0;           // as the reader told last
-    std::uint64_t unanswered_ = 0;      // bytes of records in this lap that are not answers
+    std::uint64_t answered_ = 0;        // bytes of records in this lap that are answers
     std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come; 0: none
 };
 
