@@ -5,6 +5,8 @@
 // Threading: call it after Open MPI has initialized the transports. The answer does not change. Errors: none.
 #pragma once
 
+#include <cstring>
+
 namespace coop {
 
 // Whether btl/tcp has a thread of its own, which calls the PML at any time (btl_tcp_progress_thread).
@@ -15,11 +17,23 @@ inline bool tcp_has_a_thread() noexcept {
            *value != 0;
 }
 
+// Whether btl/coopib is in use. Its asynchronous handler would take turns with the application, but from MPI_THREAD_FUNNELED on
+// Open MPI's own locks are real: the handler could wait in its turn for a lock that the application holds while it waits for
+// the turn (mca_bml_lock), and a tool may read performance variables in another thread.
+inline bool coopib_is_used() noexcept {
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        const char* const name = selected->btl_module->btl_component->btl_version.mca_component_name;
+        if (std::strcmp(name, "coopib") == 0) return true;
+    }
+    return false;
+}
+
 // Whether several threads may be inside MPI at the same time. Below MPI_THREAD_MULTIPLE the program calls MPI from one
 // thread at a time, and whatever passes the calls from one thread to the next one orders their memory accesses. (Open MPI's
 // opal_using_threads() is true from MPI_THREAD_FUNNELED on, and if btl/tcp has a thread.)
 inline bool threads_meet_in_mpi() noexcept {
-    return ompi_mpi_thread_multiple || (opal_using_threads() && tcp_has_a_thread());
+    return ompi_mpi_thread_multiple || (opal_using_threads() && (tcp_has_a_thread() || coopib_is_used()));
 }
 
 }  // namespace coop

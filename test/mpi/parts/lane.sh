@@ -38,6 +38,7 @@ part_lane() {
     lane_cases 2 lane
     check lane.cases_among_threads lane_job 2 "$bin/lane" --multiple
     check lane.cases_of_a_program_with_threads_of_which_one_calls lane_job 2 "$bin/lane" --funneled
+    check lane.messages_that_are_answered_make_the_ring_longer lane_job 2 "$bin/lane" --only messages_that_are_answered_make_the_ring_longer
     check lane.cases_of_four_ranks lane_job 4 --mca mpi_yield_when_idle 1 "$bin/lane"
     check lane.cases_of_sixteen_ranks lane_job 16 --mca mpi_yield_when_idle 1 "$bin/lane" --only everyone_to_everyone
     check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring

@@ -231,7 +231,7 @@ void LaneOut::earn(std::size_t bytes) noexcept {
         if (missed_.load(std::memory_order_relaxed) < price) return;
         missed_.fetch_sub(price, std::memory_order_relaxed);  // paid: the next pages cost again
     }
-    while (bytes > fitting(writer_.end()) && use_more()) {
+    while (bytes > fitting(writer_.end()) && use_more(true)) {
     }
 }
 
@@ -248,7 +248,7 @@ std::uint32_t LaneOut::end_for(std::size_t bytes) const noexcept {
 }
 
 node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
-    while (use_more())
+    while (use_more(true))
         if (const node::LanePlace at = writer_.reserve(bytes)) return at;
     return {};
 }
@@ -258,14 +258,14 @@ void LaneOut::begin_lap() noexcept {
     laps_of_answers_ = writer_.ends_lap_of_answers() ? laps_of_answers_ + 1 : 0;
     if (laps_of_answers_ < kLapsOfAnswers) return;
     laps_of_answers_ = 0;
-    use_more();
+    use_more(false);
 }
 
-bool LaneOut::use_more() noexcept {
+bool LaneOut::use_more(bool for_a_message) noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
     if (from == size || is_too_short_for(longest_)) return false;
     if (module.faults.hit(Fault::kPages) || provide(area_.ring(ring_) + from, to - from) != 0) {
-        fits_.store(node::longest_record_of(from) - kHeaderRoom, std::memory_order_relaxed);
+        if (for_a_message) fits_.store(node::longest_record_of(from) - kHeaderRoom, std::memory_order_relaxed);
         return false;
     }
     writer_.use(to);

@@ -130,8 +130,10 @@ public:
     template <class MakeHeader>
     bool put_in_parts(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
         const node::LanePlace at = is_guest_ ? node::LanePlace() : reserve(parts_bytes(bytes));
-        if (at) write_in_parts(*at, make_header(), from, bytes);
-        return static_cast<bool>(at);
+        if (!at) return false;
+        write_in_parts(*at, make_header(), from, bytes);
+        if (*at == node::kLaneWord) begin_lap();
+        return true;
     }
 
     // Whether the receiver should read a message of this length if its sender waits (coop/node/lane_offer.h).
@@ -178,14 +180,11 @@ private:
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
 
     node::LanePlace reserve(std::uint32_t bytes) noexcept {
-        const node::LanePlace at = writer_.reserve(bytes);
-        if (!at) [[unlikely]]
-            return reserve_more(bytes);
-        if (*at == node::kLaneWord) [[unlikely]]
-            begin_lap();
-        return at;
+        if (const node::LanePlace at = writer_.reserve(bytes)) [[likely]]
+            return at;
+        return reserve_more(bytes);
     }
-    // Makes the ring longer if many laps were mostly answers.
+    // After a record at the beginning of the ring: makes the ring longer if many laps were mostly answers.
     void begin_lap() noexcept;
     node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
     // Whether packets have arrived here, from anybody, since the last call.
@@ -217,7 +216,8 @@ private:
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
-    bool use_more() noexcept;
+    // `for_a_message`: one that does not fit.
+    bool use_more(bool for_a_message) noexcept;
 
     template <class Write>
     [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
@@ -227,6 +227,8 @@ private:
         if (written == 0) return false;
         writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written), is_answer());
         area_.wake(ring_);
+        if (*at == node::kLaneWord) [[unlikely]]
+            begin_lap();
         return true;
     }
 

@@ -185,7 +185,7 @@ bool on_whole(const Whole& message) noexcept {
     if (!wire::match_is_whole(*message.header)) [[unlikely]]
         diagnose_match(*message.header, sizeof *message.header);
     deliver(*message.header, message);
-    return !direct_recv.is_received() && !awaited_is_complete();
+    return (!direct_recv.is_received() && !awaited_is_complete()) || module.sends.in_use() > 0;
 }
 
 extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
