@@ -3,7 +3,7 @@
 // Progress while the application computes (parameter async): starts and stops the handler of coop/async/handler.h, and
 // prevents it and the application from running in this PML at the same time.
 //
-// Below MPI_THREAD_MULTIPLE this PML takes no locks, so the handler and the application take turns: every entry point
+// With MPI_THREAD_SINGLE Open MPI takes no locks, so the handler and the application take turns: every entry point
 // for messages and communicators holds an Inside, every callback from a transport a Callback. MPI_Wait and MPI_Test are
 // functions of Open MPI itself, called through a table; start_async() replaces the entries by functions that hold an
 // Inside. Even when it is its turn, the handler leaves to the application what touches data that Open MPI shares

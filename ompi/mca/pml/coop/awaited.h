@@ -40,7 +40,7 @@ inline void wait_among_threads(ompi_request_t* request) noexcept {
     ompi_request_wait_completion(request);
 }
 
-// The request with whose completion a call ends that waits on the lane; null: none.
+// The request whose completion ends the call that waits on the lane now; null: none. Set only if no threads meet in MPI.
 inline constinit const ompi_request_t* awaited_at_last = nullptr;
 inline bool awaited_is_complete() noexcept { return awaited_at_last && REQUEST_COMPLETE(awaited_at_last); }
 

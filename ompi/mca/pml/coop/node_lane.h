@@ -164,9 +164,9 @@ private:
     static constexpr std::size_t kWorth = 2;
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
-    // Where messages are answered, a long ring is quicker: the lines of a short one are still in the caches of both cores, which
-    // have to tell each other of each write. A stream is quicker through a short one, which stays in the caches. So the ring
-    // doubles after so many laps of answers; its pages then cost about a tenth of what these have taken.
+    // Where messages are answered, a long ring is quicker: the lines of a short one are still in the caches of both cores, so
+    // each write must first invalidate a line in the other one. A stream is quicker through a short one, which stays in the caches. So the ring
+    // doubles after so many laps of answers; with messages of 1 KiB its pages then cost about a tenth of what these have taken.
     static constexpr unsigned kLapsOfAnswers = 16;
 
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).

@@ -2,7 +2,7 @@
 //
 // A biased lock for the progress engine. Either the application runs the engine, by polling, or the handler's
 // thread does, after an interrupt has woken it ("hybrid communication progress", RDMA Read Based Rendezvous,
-// section 4.3); never both, even if the components take no locks (below MPI_THREAD_MULTIPLE).
+// section 4.3); never both, even if Open MPI takes no locks (MPI_THREAD_SINGLE).
 //
 //     application: enter() … leave()           around each call of the library
 //     handler:     try_take() … give_back()    after each interrupt
