@@ -318,7 +318,8 @@ static void begin_mpi(struct bench* b) {
     MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b->ranks);
     if (provided < level) {
-        fprintf(stderr, "rank %d: this MPI library does not provide the thread level\n", b->rank);
+        fprintf(stderr, "rank %d: this MPI library does not provide the thread level that -L or --threads asks for\n",
+                b->rank);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
 }

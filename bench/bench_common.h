@@ -27,7 +27,7 @@ struct bench_options {
     int window;      /* only where the spec is windowed */
     int batches;
     double target_s; /* time to measure per size */
-    int level;       /* MPI_THREAD_...; more than one thread: at least MPI_THREAD_MULTIPLE */
+    int level;       /* MPI_THREAD_...; several threads ask for MPI_THREAD_MULTIPLE anyway */
     bool verify;
     bool spread;        /* print the best and the worst batch too */
     long long fault_at; /* -F: received byte to damage before it is checked, -1: none. Shows that -d can fail. */

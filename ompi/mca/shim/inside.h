@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The asynchronous handler of pml/coop (coop/async/handler.h), for components other than the PML: where it is active, it
-// also continues non-blocking allgathers while the application computes. Below MPI_THREAD_MULTIPLE, application and
+// also continues non-blocking allgathers while the application computes. With MPI_THREAD_SINGLE, application and
 // handler take turns, so every entry point of a component that uses transports is in such a turn.
 #pragma once
 

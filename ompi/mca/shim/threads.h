@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether locks are needed. Include Open MPI's headers first (compat.h of the component).
+// Whether pml/coop, coll/rdmaag and osc/multirail need locks. Include Open MPI's headers first (compat.h of the component).
 //
 // Threading: call it after Open MPI has initialized the transports. The answer does not change. Errors: none.
 #pragma once
@@ -29,9 +29,10 @@ inline bool coopib_is_used() noexcept {
     return false;
 }
 
-// Whether several threads may be inside MPI at the same time. Below MPI_THREAD_MULTIPLE the program calls MPI from one
-// thread at a time, and whatever passes the calls from one thread to the next one orders their memory accesses. (Open MPI's
-// opal_using_threads() is true from MPI_THREAD_FUNNELED on, and if btl/tcp has a thread.)
+// Whether several threads may be inside MPI at the same time: with MPI_THREAD_MULTIPLE, and from MPI_THREAD_FUNNELED on in the
+// two cases above. Otherwise the program calls MPI from one thread at a time, and the synchronization by which one thread lets
+// the next one call orders their memory accesses. (Open MPI's opal_using_threads() is true from MPI_THREAD_FUNNELED on, and if
+// btl/tcp has a thread.)
 inline bool threads_meet_in_mpi() noexcept {
     return ompi_mpi_thread_multiple || (opal_using_threads() && (tcp_has_a_thread() || coopib_is_used()));
 }

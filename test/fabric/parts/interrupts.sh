@@ -101,7 +101,7 @@ turns_beside_a_copy() {
 }
 
 # A rank on another host is answered between two chunks of a copy inside the node. During a copy in one piece it is answered only
-# by the handler, and only with MPI_THREAD_MULTIPLE: otherwise the handler leaves the PML to the application.
+# by the handler, and only above MPI_THREAD_SINGLE: with that level itself the handler leaves the PML to the application.
 beside_a_copy() {
     local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
     # A chunk takes longer than a machine with two cores needs to wake a thread.

@@ -656,7 +656,7 @@ CASE(threads_of_two_processes_exchange_at_once) {
     for (std::thread& each : threads) each.join();
 }
 
-// Of the memory of lanes that this process has touched.
+// How much memory of lanes this process has touched, in KiB.
 std::size_t lane_kib() {
     std::ifstream maps("/proc/self/smaps");
     std::string line;

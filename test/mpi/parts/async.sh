@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Progress while the application computes (pml_coop_async): below MPI_THREAD_MULTIPLE application and handler take turns, at that level
+# Progress while the application computes (pml_coop_async): with MPI_THREAD_SINGLE application and handler take turns, above that level
 # they run concurrently. Storms with pauses over btl/coopib; the connecting thread; communicators that are created meanwhile. If no
 # part is named, only a run with --san tsan includes this one; test/fabric has more such storms, without a sanitizer.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh

@@ -14,7 +14,7 @@ namespace {
 
 const mpitest::Configure configure([](mpitest::Settings& s) { s.thread_level = MPI_THREAD_SERIALIZED; });
 
-constexpr int kThreads = 3;
+constexpr int kThreads = 3, kSteps = 600;
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
@@ -59,7 +59,7 @@ int peer_of(const mpitest::Env& env) { return env.rank ^ 1; }
 CASE(threads_take_turns_with_calls_that_block) {
     const int peer = peer_of(env);
     if (peer >= env.size) return;
-    in_turns(600, [&](int i) {
+    in_turns(kSteps, [&](int i) {
         const Bytes out = filled(env.rank, i);
         Bytes in(out.size());
         const int bytes = as_int(out.size());
@@ -92,7 +92,7 @@ CASE(a_thread_completes_what_another_one_has_started) {
     if (peer >= env.size) return;
     MPI_Request requests[2];
     Bytes out, in;
-    in_turns(600, [&](int i) {
+    in_turns(kSteps, [&](int i) {
         if (i > 0) {
             if (i % 4 == 0) CHECK_MPI(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
             for (int done = 0; i % 4 == 1 && !done;) CHECK_MPI(MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE));
@@ -106,5 +106,5 @@ CASE(a_thread_completes_what_another_one_has_started) {
                                                         &requests[1]));
     });
     CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-    CHECK_PATTERN(key_of(peer, 599), in.data(), in.size());
+    CHECK_PATTERN(key_of(peer, kSteps - 1), in.data(), in.size());
 }

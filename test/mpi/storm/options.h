@@ -16,7 +16,7 @@ struct Options {
     int threads = 1;                // storming threads; more than one requires MPI_THREAD_MULTIPLE
     std::size_t max_bytes = 4u << 20;
     int compute_us = 0;      // compute up to this long between calls of MPI
-    int level = 0;           // the thread level that is requested
+    int level = 0;           // requested from MPI: MPI_THREAD_…; MPI_THREAD_MULTIPLE if threads > 1
     int stall_seconds = 60;  // print the state and end the job after this time without progress
 };
 

@@ -282,7 +282,7 @@ TEST(LaneRing, a_lap_is_one_of_answers_if_half_of_it_is) {
         lap(kRing / 128 / 2 - !answers);
         EXPECT_EQ(ring.writer.ends_lap_of_answers(), answers);
         lap(1);
-        EXPECT_FALSE(ring.writer.ends_lap_of_answers()) << "counts from the last call";
+        EXPECT_FALSE(ring.writer.ends_lap_of_answers()) << "it must not count what came before the last call";
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The mutex of a window. Below MPI_THREAD_MULTIPLE it does nothing, which saves time: the program and the asynchronous
-// handler take turns anyway (ompi/mca/shim/inside.h).
+// The mutex of a window. It does nothing if no threads meet in MPI (ompi/mca/shim/threads.h), which saves time: the program and
+// the asynchronous handler take turns then (ompi/mca/shim/inside.h).
 #pragma once
 
 #include <mutex>

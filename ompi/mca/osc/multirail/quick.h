@@ -6,7 +6,7 @@
 //
 // Threading: any, without the mutex: what they read does not change, except for ReadyTargets, where only the end of an
 // epoch makes a target unready, and no operation of the program runs beside that. flush_quickly() does need it, and is
-// not for programs with MPI_THREAD_MULTIPLE. Errors: none.
+// not for processes where threads meet in MPI. Errors: none.
 #pragma once
 
 #include <atomic>

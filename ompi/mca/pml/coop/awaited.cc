@@ -35,8 +35,13 @@ bool comes_by_lane(ompi_request_t* request) noexcept {
 bool look_for(ompi_request_t* request, bool last) noexcept {
     const auto done = [request] { return REQUEST_COMPLETE(request); };
     if (done()) return true;
-    if (comes_by_lane(request)) last ? wait_on_lane_at_last(request) : wait_on_lane(done);
-    else if (module.threads) look_before_sleep(done);
+    if (!comes_by_lane(request)) {
+        if (module.threads) look_before_sleep(done);
+    } else if (last) {
+        wait_on_lane_at_last(request);
+    } else {
+        wait_on_lane(done);
+    }
     return !module.threads || done();
 }
 

@@ -165,8 +165,9 @@ private:
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
     // Where messages are answered, a long ring is quicker: the lines of a short one are still in the caches of both cores, so
-    // each write must first invalidate a line in the other one. A stream is quicker through a short one, which stays in the caches. So the ring
-    // doubles after so many laps of answers; with messages of 1 KiB its pages then cost about a tenth of what these have taken.
+    // each write must first invalidate a line in the other one. A stream is quicker through a short ring, which stays in the
+    // caches. So the ring doubles after so many laps of answers; with messages of 1 KiB its new pages cost about a tenth of the
+    // time that these laps have taken.
     static constexpr unsigned kLapsOfAnswers = 16;
 
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
@@ -216,7 +217,7 @@ private:
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
-    // `for_a_message`: one that does not fit.
+    // `for_a_message`: a message does not fit. If there is no memory then, the ring stays as short as it is.
     bool use_more(bool for_a_message) noexcept;
 
     template <class Write>

@@ -10,8 +10,8 @@ namespace coop::pml {
 // An eager message. Its caller holds a Polling.
 void on_eager(const Packet& packet) noexcept;
 // Returns whether to look for another packet of its sender now: not if the call that waits for this one ends now. The cache
-// line of the next packet is probably still with the sender, and what this process does next would wait for it. But if sends are under way,
-// an answer to one of them may follow.
+// line of the next packet is probably still with the sender, and what this process does next would wait for it. But while
+// sends are under way, the next packet may answer one of them.
 bool on_whole(const Whole& message) noexcept;
 
 extern "C" {

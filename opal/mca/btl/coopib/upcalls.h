@@ -6,13 +6,13 @@
 // Which thread may make a call depends on the component that is called. The asynchronous
 // handler may call pml/coop and coll/rdmaag, whose operations are recognized by their
 // marker and their messages by their tag, and osc/multirail for messages. Other parts of Open MPI (osc/rdma) do not
-// expect calls from another thread below MPI_THREAD_MULTIPLE: the application may be
+// expect calls from another thread with MPI_THREAD_SINGLE: the application may be
 // executing their code without the handler knowing it. Calls for them that the handler
 // finds are kept, and the application's next progress() makes them, in the order of
 // each kind.
 //
-// Threading: the thread that has the turn, with Module::lock released. With
-// MPI_THREAD_MULTIPLE the handler takes no turns, and keeps nothing. Fragments that have arrived over a rail that failed are
+// Threading: the thread that has the turn, with Module::lock released. Above
+// MPI_THREAD_SINGLE the handler takes no turns, and keeps nothing. Fragments that have arrived over a rail that failed are
 // kept for the next progress() of any thread (failover.cc). Ownership: the
 // pools own kept operations and fragments; a kept message is a copy.
 #pragma once

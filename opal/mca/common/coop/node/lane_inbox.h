@@ -44,7 +44,8 @@ public:
     }
 
     // Takes the records that are there, at most kMostRecords from each ring. Calls take(kind, body, bytes) for each; the
-    // body is valid until take() returns. If that is false, the next record of the ring is left to the next poll. damaged(ring) as described above. is_gone(ring) tells whether the sender of a
+    // body is valid until take() returns; if it returns false, the next record of the ring is left to the next poll.
+    // damaged(ring) as described above. is_gone(ring) tells whether the sender of a
     // watched ring has ended; it is seldom called. Returns the number of records.
     template <class Take, class Damaged, class IsGone>
     int poll(Take&& take, Damaged&& damaged, IsGone&& is_gone) {
