@@ -39,6 +39,7 @@ struct Victim {
 struct Words {
     std::string begin, end;
     bool strikes_later = false;  // a rule that takes something down; on a busy machine it may do that after `end`
+    std::string before_end{};    // what comes right before `end`, even if the rule has met too few messages to do it
 };
 
 std::string cable_name(const Segment& subnet, std::uint32_t port) {
@@ -142,7 +143,11 @@ constexpr std::array kKinds = {
         "ack-and-die", false, true, false,
         [](const Segment&, const Victim& v, std::int64_t ns,
            Random&
-               random) { return Words{rule(v, "ack-and-die", few(random, 3), ns / 2), "hca " + v.hca + " up", true}; }},
+               random) {
+            // An HCA that has lost messages must not work on: nobody would notice the loss.
+            return Words{rule(v, "ack-and-die", few(random, 3), ns / 2), "hca " + v.hca + " up", true,
+                         "hca " + v.hca + " down"};
+        }},
 };
 
 bool is_ethernet(const Segment& subnet) { return subnet.ports()[0].link_layer == IBV_LINK_LAYER_ETHERNET; }
@@ -232,7 +237,8 @@ private:
                                     : kind.make(subnet_, victim, outage_ns, random_);
         if (kind.word == std::string("new-lid")) moved_[victim.port] = true;
         lines_.push_back({now_ns_, words.begin});
-        if (!words.end.empty()) lines_.push_back({over_ns, words.end});
+        for (const std::string& words_then : {words.before_end, words.end})
+            if (!words_then.empty()) lines_.push_back({over_ns, words_then});
         if (words.strikes_later) repairs_.insert(words.end);
         if (kind.impairs) whole_from_ns_[rail] = std::max(whole_from_ns_[rail], over_ns + plan_.settle_ns);
         end_ns_ = std::max(end_ns_, over_ns);

@@ -119,6 +119,15 @@ TEST_F(Storm, brings_up_at_the_end_what_rules_may_have_taken_down) {
     EXPECT_EQ(rules, 50);
 }
 
+// A rule for so many messages may meet fewer.
+TEST_F(Storm, takes_an_hca_down_that_may_have_lost_messages) {
+    install_subnet({.hcas = 2});
+    const std::string actions = text({.faults = 20, .kinds = {"ack-and-die"}});
+    std::size_t downs = 0;
+    for (std::size_t at = 0; (at = actions.find(" down\n", at)) != std::string::npos; ++at) ++downs;
+    EXPECT_EQ(downs, 20u);
+}
+
 TEST_F(Storm, takes_all_rails_if_asked_to) {
     install_subnet({.hcas = 3});
     EXPECT_GT(alone({.faults = 100, .every_ns = 50'000'000, .all_rails = true, .kinds = {"port"}}, 3), 0);
