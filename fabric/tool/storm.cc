@@ -78,6 +78,12 @@ Words make_latency(const Segment& subnet, const Victim& v, std::int64_t, Random&
             "port " + v.name + " latency " + time_text(latency)};
 }
 
+// An HCA that has lost messages must not work on: nobody would notice the loss.
+Words make_ack_and_die(const Segment&, const Victim& v, std::int64_t ns, Random& random) {
+    const std::string hca = "hca " + v.hca;
+    return {rule(v, "ack-and-die", few(random, 3), ns / 2), hca + " up", true, hca + " down"};
+}
+
 struct Kind {
     const char* word;
     bool usual;    // part of an empty list
@@ -139,15 +145,7 @@ constexpr std::array kKinds = {
             Random&) { return Words{"port " + v.name + " down", "port " + v.name + " up --gid new"}; }},
     Kind{"hca", false, true, false,
          [](const Segment&, const Victim& v, std::int64_t, Random&) { return down_and_up("hca " + v.hca); }},
-    Kind{
-        "ack-and-die", false, true, false,
-        [](const Segment&, const Victim& v, std::int64_t ns,
-           Random&
-               random) {
-            // An HCA that has lost messages must not work on: nobody would notice the loss.
-            return Words{rule(v, "ack-and-die", few(random, 3), ns / 2), "hca " + v.hca + " up", true,
-                         "hca " + v.hca + " down"};
-        }},
+    Kind{"ack-and-die", false, true, false, make_ack_and_die},
 };
 
 bool is_ethernet(const Segment& subnet) { return subnet.ports()[0].link_layer == IBV_LINK_LAYER_ETHERNET; }
