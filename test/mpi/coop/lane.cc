@@ -318,7 +318,7 @@ CASE(a_flood_of_unexpected_messages) {
 // The receiver keeps what it has no receive for only up to a limit (4 MiB); it reads the rest from its sender.
 CASE(nonblocking_messages_with_room_in_the_ring_are_complete_at_once) {
     constexpr int kMessages = 400;
-    constexpr std::size_t kBytes = 32768, kMostKept = 4 << 20, kRing = 1 << 20;
+    constexpr std::size_t kBytes = 32768, kMostKept = 4 << 20, kRing = 4 << 20;
     if (refused() || env.rank > 1) return;
     const Variable by_lane("bytes_lane");
     std::vector<Message> all;
@@ -685,4 +685,31 @@ CASE(messages_that_are_answered_make_the_ring_longer) {
     if (before > 1000) return;  // an earlier case has made the rings longer
     round_trips(20000);
     CHECK(lane_kib() > before + 500);
+}
+
+// Both lengths, and the changes between them, with records of every length.
+CASE(a_stream_tries_two_lengths_of_the_ring) {
+    if (refused() || env.size != 2 || sysconf(_SC_NPROCESSORS_ONLN) < 2) return;  // not on a crowded node
+    constexpr std::size_t kWindow = 32, kEnough = 160 << 20;
+    std::vector<Message> window;
+    std::size_t sent = 0;
+    for (int i = 0; sent < kEnough; ++i) {
+        window.clear();
+        MPI_Request requests[kWindow];
+        for (std::size_t k = 0; k < kWindow; ++k) {
+            const std::size_t bytes = k == 7 ? length_of(i) % 100000
+                                             : 2000 + (k * 977 + static_cast<std::size_t>(i) * 131) % 6000;
+            sent += bytes;
+            window.emplace_back(bytes, key_of(0, static_cast<int>(k), i));
+        }
+        for (std::size_t k = 0; k < kWindow; ++k) {
+            Message& m = window[k];
+            if (env.rank == 0) m.fill();
+            if (env.rank == 0) MPI_Isend(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, 0, env.comm, &requests[k]);
+            else MPI_Irecv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, 0, env.comm, &requests[k]);
+        }
+        CHECK_MPI(MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE));
+        if (env.rank == 1)
+            for (const Message& m : window) m.check();
+    }
 }

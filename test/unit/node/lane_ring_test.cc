@@ -269,6 +269,46 @@ TEST(LaneRing, more_may_be_used_at_any_time) {
     }
 }
 
+// The reader tells seldom in a long lap, and the next lap may be shorter.
+TEST(LaneRing, less_may_be_used_from_lap_to_lap) {
+    constexpr std::uint32_t kLong = 1024 * 1024, kShort = 128 * 1024, kLongest = longest_record_of(kShort);
+    std::vector<std::byte> memory(kLong + 64);
+    std::byte* const bytes = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+    std::atomic<std::uint64_t> freed{0};
+    LaneWriter<LaneMemory> writer({bytes, &freed}, kLong, kShort - 64);
+    LaneReader<LaneMemory> reader({bytes, &freed}, kLong);
+    std::minstd_rand random(1);
+    std::deque<std::uint32_t> lengths;
+    const auto receive = [&] {
+        const auto record = reader.look();
+        ASSERT_TRUE(record);
+        ASSERT_EQ(record->bytes, lengths.front());
+        if (record->bytes > 0) {
+            ASSERT_EQ(bytes[record->at + record->bytes - 1], static_cast<std::byte>(record->bytes));
+        }
+        lengths.pop_front();
+        reader.pass(*record);
+    };
+    int laps = 0, full = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        const std::uint32_t length = random() % 5 == 0 ? random() % (kLongest + 1) : random() % 2000;
+        LanePlace at;
+        while (!(at = writer.reserve(length))) {
+            ASSERT_FALSE(lengths.empty())
+                << "a record of " << length << " bytes must fit when all before it are read, lap " << laps;
+            ++full;
+            receive();
+        }
+        if (length > 0) bytes[*at + length - 1] = static_cast<std::byte>(length);
+        writer.publish(1, length, random() % 2 == 0);
+        lengths.push_back(length);
+        if (*at == kLaneWord) writer.use(++laps % 3 == 0 ? kLong : laps % 3 == 1 ? kShort : 2 * kShort - 64);
+        while (laps % 4 == 0 && !lengths.empty()) receive();  // else: only when the ring is full
+    }
+    EXPECT_GT(laps, 1000);
+    EXPECT_GT(full, 1000);
+}
+
 TEST(LaneRing, a_lap_is_one_of_answers_if_half_of_it_is) {
     for (const bool answers : {true, false}) {
         Ring ring;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node_lane.h"
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -20,12 +22,11 @@
 namespace coop::pml {
 namespace {
 
-// A window of 64 messages of 8 KiB fits into a ring: otherwise the rest of it would wait for the reader. And the longest message
-// that may be quicker through the lane, whatever is measured: measured is what a few messages take while the ring is in
-// the caches.
-constexpr std::uint32_t kLongestRing = 1024 * 1024, kLongestMessage = 128 * 1024;
+// The longest message that may be quicker through the lane, whatever is measured: measured is what a few messages take while
+// the ring is in the caches.
+constexpr std::uint32_t kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
-constexpr std::uint32_t kLaneLayout = 3;  // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 4;  // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
 constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
@@ -68,9 +69,17 @@ bool is_asked_for() noexcept {
     return (is_known && source != MCA_BASE_VAR_SOURCE_DEFAULT) || module.config.report >= 1;
 }
 
+// Twice the second-level cache, so that a line has left the caches of both cores when it is written again
+// (coop/node/lane_laps.h). At least 1 MiB: a window of 64 messages of 8 KiB fits. 2 MiB if the system does not know the cache.
+std::uint32_t longest_ring() noexcept {
+    const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const long twice = std::clamp(cache > 0 ? 2 * cache : 2048 * 1024L, 1024 * 1024L, long{node::kMaxLaneRing});
+    return std::bit_ceil(static_cast<std::uint32_t>(twice));
+}
+
 node::LaneShape shape_of_node() noexcept {
     const auto senders = static_cast<std::uint32_t>(opal_process_info.num_local_peers) + kGuests;
-    return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, kLongestRing);
+    return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, longest_ring());
 }
 
 // Most processes send only short messages to most others. A page of the ring is enough for these, and each one takes 3 us when it
@@ -201,7 +210,8 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       short_max_(std::min({whole_max_, timed_from_ - 1, node::kShortestOffer - 1, node::LaneTraffic::kLong})),
       limit_(shape.ring_bytes, bounds(shape.ring_bytes), alone_until_found(bounds(shape.ring_bytes)),
              may_offer_ && module.config.lane_read_min < 0),
-      writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)) {}
+      writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)), laps_(shape.ring_bytes),
+      provided_(writer_.end()) {}
 
 // On a crowded node a message goes through the lane in one packet, or another way: no fragments, and not above kLongestOfMany.
 node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
@@ -231,7 +241,7 @@ void LaneOut::earn(std::size_t bytes) noexcept {
         if (missed_.load(std::memory_order_relaxed) < price) return;
         missed_.fetch_sub(price, std::memory_order_relaxed);  // paid: the next pages cost again
     }
-    while (bytes > fitting(writer_.end()) && use_more(true)) {
+    while (bytes > fitting(writer_.end()) && use_more()) {
     }
 }
 
@@ -248,28 +258,34 @@ std::uint32_t LaneOut::end_for(std::size_t bytes) const noexcept {
 }
 
 node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
-    while (use_more(true))
+    if (bytes <= node::longest_record_of(writer_.end()) && laps_.waits_for_reader(writer_.freed())) return {};
+    while (use_more())
         if (const node::LanePlace at = writer_.reserve(bytes)) return at;
     return {};
 }
 
 void LaneOut::begin_lap() noexcept {
     if (module.crowded) return;
-    laps_of_answers_ = writer_.ends_lap_of_answers() ? laps_of_answers_ + 1 : 0;
-    if (laps_of_answers_ < kLapsOfAnswers) return;
-    laps_of_answers_ = 0;
-    use_more(false);
+    const std::uint32_t end = laps_.next(writer_.end(), writer_.ends_lap_of_answers(), Ticks::now());
+    if (end != writer_.end() && !use(end)) laps_.limit(provided_);
 }
 
-bool LaneOut::use_more(bool for_a_message) noexcept {
+bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
-    if (from == size || is_too_short_for(longest_)) return false;
-    if (module.faults.hit(Fault::kPages) || provide(area_.ring(ring_) + from, to - from) != 0) {
-        if (for_a_message) fits_.store(node::longest_record_of(from) - kHeaderRoom, std::memory_order_relaxed);
-        return false;
+    if (from == size || (to > provided_ && is_too_short_for(longest_))) return false;
+    if (use(to)) return true;
+    fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
+    return false;
+}
+
+bool LaneOut::use(std::uint32_t end) noexcept {
+    if (end > provided_) {
+        if (module.faults.hit(Fault::kPages) || provide(area_.ring(ring_) + provided_, end - provided_) != 0)
+            return false;
+        provided_ = end;
+        earned_.store(fitting(end), std::memory_order_relaxed);
     }
-    writer_.use(to);
-    earned_.store(fitting(to), std::memory_order_relaxed);
+    writer_.use(end);
     return true;
 }
 
@@ -304,7 +320,7 @@ void LaneOut::write_parts(std::uint32_t at, const char* from, std::uint32_t leng
 void LaneOut::write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from,
                              std::size_t bytes) noexcept {
     begin_parts(at, header);
-    limit_.time(bytes, [&] {
+    copy_long(bytes, [&] {
         write_parts(at, from, static_cast<std::uint32_t>(bytes), [&] { publish(kInParts, parts_bytes(bytes)); });
     });
 }

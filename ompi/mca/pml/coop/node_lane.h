@@ -23,6 +23,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "coop/node/lane_area.h"
+#include "coop/node/lane_laps.h"
 #include "coop/node/lane_offer.h"
 #include "coop/node/segment.h"
 
@@ -105,9 +106,11 @@ public:
     std::size_t short_max() const noexcept { return short_max_; }
     // The shortest message whose copy is timed.
     std::size_t timed_from() const noexcept { return timed_from_; }
-    // Makes a copy of a long message into the ring; under the lock, from put().
+    // Makes a copy of a long message into the ring; under the lock, from put(). What it takes while lengths of the ring are
+    // tried says nothing about later ones.
     template <class Copy>
     void copy_long(std::size_t bytes, Copy&& copy) noexcept {
+        if (laps_.is_trying()) return copy();
         limit_.time(bytes, copy);
     }
 
@@ -164,12 +167,6 @@ private:
     static constexpr std::size_t kWorth = 2;
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
-    // Where messages are answered, a long ring is quicker: the lines of a short one are still in the caches of both cores, so
-    // each write must first invalidate a line in the other one. A stream is quicker through a short ring, which stays in the
-    // caches. So the ring doubles after so many laps of answers; with messages of 1 KiB its new pages cost about a tenth of the
-    // time that these laps have taken.
-    static constexpr unsigned kLapsOfAnswers = 16;
-
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
     static constexpr unsigned kPatience = 256, kBytesOfLook = 64;
     struct Outstanding {
@@ -185,7 +182,7 @@ private:
             return at;
         return reserve_more(bytes);
     }
-    // After a record at the beginning of the ring: makes the ring longer if many laps were mostly answers.
+    // After a record at the beginning of the ring: decides how much of it to use.
     void begin_lap() noexcept;
     node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
     // Whether packets have arrived here, from anybody, since the last call.
@@ -216,9 +213,11 @@ private:
     void write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept;
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
-    // Doubles the part of the ring that is used. Returns false if it is the whole, or the system provides no more memory.
-    // `for_a_message`: a message does not fit. If there is no memory then, the ring stays as short as it is.
-    bool use_more(bool for_a_message) noexcept;
+    // Doubles the part of the ring that is used, for a message that does not fit. Returns false if it is the whole, or the system
+    // provides no more memory; then the ring stays as short as it is.
+    bool use_more() noexcept;
+    // Uses the first `end` bytes of the ring. Returns false if the system does not provide the memory.
+    bool use(std::uint32_t end) noexcept;
 
     template <class Write>
     [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
@@ -246,7 +245,8 @@ private:
     std::atomic<std::size_t> fits_{SIZE_MAX};  // less: the ring stays as short as it is, and only this fits for sure
     LaneLimit limit_;                          // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
-    unsigned laps_of_answers_ = 0;               // in a row; under `lock_`
+    node::LaneLaps laps_;                        // under `lock_`
+    std::uint32_t provided_;                     // of the ring, by the system; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;
 };

@@ -207,11 +207,11 @@ constexpr ParamRow kParams[] = {
     {.name = "lane_memory",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 16 * 1024 * kKiB,
+     .default_value = 32 * 1024 * kKiB,
      .min = 16 * kKiB,
      .max = 8 * kGiB,
      .help = "Memory for the lane in each process, at most: one ring for each other process of the node, of 16 KiB to "
-             "1 MiB, "
+             "twice the second-level cache (at least 1 MiB, at most 4 MiB), "
              "which uses no memory before that process sends through it. Processes without a ring use the transports.",
      .level = 5},
     {.name = "lane_after",

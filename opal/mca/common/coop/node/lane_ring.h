@@ -12,11 +12,12 @@
 // cache line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears that word, too,
 // and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer
 // publishes a skip, and the record starts at the beginning. The reader tells how far it has read after every eighth of
-// what the writer uses; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the
-// writer in the data.)
+// what the writer uses, and after 16 KiB at the latest; the writer looks at that only when the ring seems full. (Lamport's
+// queue, with the index of the writer in the data.)
 //
-// The writer may use only the beginning of the ring at first, because memory that nobody has touched costs a page fault
-// for each page: it skips the rest of each lap. The reader takes the end of the farthest record for the end of that.
+// The writer may use only the beginning of the ring, and skip the rest of each lap: at first, because memory that nobody has
+// touched costs a page fault for each page; later as node/lane_laps.h decides from lap to lap. The reader takes the end of
+// the farthest record for the end of that.
 //
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
@@ -42,7 +43,7 @@
 namespace coop::node {
 
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
-constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 1024 * 1024;  // powers of two
+constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 4096 * 1024;  // powers of two
 
 // The longest record after which the next one is prepared: 8 KiB and a header.
 constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
@@ -62,8 +63,9 @@ constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
     return ring_bytes / 8 * 3 - kLaneWord;
 }
 
-// How much may be read before the reader tells, if `used` bytes of the ring are used.
-constexpr std::uint32_t lane_delay(std::uint32_t used) noexcept { return std::max(used / 8, 512u); }
+// How much may be read before the reader tells, if `used` bytes of the ring are used. The writer may use less later: so much
+// is little for the shortest part (node/lane_laps.h), too.
+constexpr std::uint32_t lane_delay(std::uint32_t used) noexcept { return std::clamp(used / 8, 512u, 16384u); }
 
 // How much of a ring to use at first: records of up to `bytes` bytes that are read at once never seem to fill it. Before a
 // record at the beginning there must be room for it there, of which the reader tells with a delay.
@@ -105,7 +107,8 @@ public:
 
     std::uint32_t longest() const noexcept { return longest_lane_record(size_); }
     std::uint32_t end() const noexcept { return end_; }
-    // More of the ring may be used from now on.
+    std::uint64_t freed() const noexcept { return freed_; }
+    // More or less of the ring may be used from now on.
     void use(std::uint32_t end) noexcept {
         end_ = end;
         // Behind a record there is the word of the next one, which is at the beginning only if the record ends with the ring.

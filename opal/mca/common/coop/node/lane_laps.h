@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How much of its ring (node/lane_ring.h) a writer uses in each lap. Which length is the quickest depends on the machine:
+//
+//     short   stays in the second-level cache of both cores. Each write first takes a line away from the other core.
+//     whole   at least twice that cache: a line has left both when it is written again.
+//
+// Half round trips of most messages are shorter in the whole ring wherever it was measured, so the ring doubles after
+// every kAnswers laps of answers. A stream differs: one way, whole rings had between 0.6 and 3.5 times the bandwidth of
+// short ones. So after it has sent kWorth times the whole ring, a stream uses both in turn, and then the quicker one:
+//
+//     waiting --kWorth rings--> short, whole, short, whole ... --two pairs agree--> decided
+//                                 ^                                                   |
+//                                 +-- the pace has changed, or after more and more ---+
+//
+// The short part wins a pair if it is kClear times as quick: the whole ring holds more for a reader that is late. A turn
+// is two rings long; the first one is not timed, because lines are still where the other length left them. Turns are short
+// because the machine changes, too. A lap of answers ends a trial.
+//
+// Units: bytes; time in any unit. Threading: that of the writer. Errors: none.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace coop::node {
+
+class LaneLaps {
+public:
+    static constexpr std::uint32_t kShort = 128 * 1024;
+    static constexpr unsigned kAnswers =
+        16;  // new pages cost a tenth of the time of so many laps with messages of 1 KiB
+    static constexpr unsigned kWorth = 8;
+    static constexpr unsigned kUnit = 128;      // rings until a decided stream looks at its pace
+    static constexpr unsigned kMostUnits = 16;  // until it tries again with the same pace
+    static constexpr double kClear = 1.3, kOtherPace = 1.5;
+    static constexpr unsigned kVainLooks = 512;
+
+    explicit LaneLaps(std::uint32_t ring_bytes) noexcept
+        : most_(ring_bytes), left_(std::uint64_t{kWorth} * ring_bytes) {}
+
+    // A lap has ended that used `end` bytes. Returns how many the next one should use.
+    std::uint32_t next(std::uint32_t end, bool of_answers, std::uint64_t now) noexcept {
+        if (of_answers) return after_answers(end);
+        answers_ = 0;
+        if (most_ <= kShort) return end;
+        left_ -= std::min<std::uint64_t>(left_, end);
+        bytes_ += end;
+        if (left_ > 0) return stage_ == Stage::kWaiting ? end : chosen();
+        switch (stage_) {
+        case Stage::kWaiting: return begin_trial();
+        case Stage::kWarming: return begin_timing(now);
+        case Stage::kTiming: return end_turn(now);
+        case Stage::kDecided: return end_unit(now);
+        }
+        return end;
+    }
+
+    bool is_trying() const noexcept { return stage_ == Stage::kWarming || stage_ == Stage::kTiming; }
+
+    // The system provides no more than this.
+    void limit(std::uint32_t end) noexcept {
+        most_ = end;
+        stage_ = Stage::kWaiting;
+        whole_ = true;
+    }
+
+    // The ring is full. Returns whether to wait for the reader, which has told `freed`, instead of using more of it: a short
+    // ring was chosen, and the reader has not been away for long.
+    bool waits_for_reader(std::uint64_t freed) noexcept {
+        if (whole_) return false;
+        if (std::exchange(freed_, freed) != freed) looks_ = 0;
+        return ++looks_ < kVainLooks;
+    }
+
+private:
+    enum class Stage : std::uint8_t { kWaiting, kWarming, kTiming, kDecided };
+
+    std::uint32_t chosen() const noexcept { return whole_ ? most_ : kShort; }
+
+    std::uint32_t after_answers(std::uint32_t end) noexcept {
+        if (is_trying()) wait_again();
+        if (++answers_ < kAnswers) return end;
+        answers_ = 0;
+        return std::max(end, std::min(2 * end, most_));
+    }
+    void wait_again() noexcept {
+        stage_ = Stage::kWaiting;
+        whole_ = true;
+        left_ = std::uint64_t{kWorth} * most_;
+    }
+
+    std::uint32_t begin_trial() noexcept {
+        won_ = {};
+        return begin_turn(false);
+    }
+    std::uint32_t begin_turn(bool whole) noexcept {
+        whole_ = whole;
+        stage_ = Stage::kWarming;
+        left_ = most_;
+        return chosen();
+    }
+    std::uint32_t begin_timing(std::uint64_t now) noexcept {
+        stage_ = Stage::kTiming;
+        left_ = most_;
+        start(now);
+        return chosen();
+    }
+    std::uint32_t end_turn(std::uint64_t now) noexcept {
+        if (!whole_) {
+            short_pace_ = pace(now);
+            return begin_turn(true);
+        }
+        const bool whole = pace(now) < kClear * short_pace_;
+        if (++won_[whole] < 2) return begin_turn(false);
+        decide(whole, now);
+        return chosen();
+    }
+    void decide(bool whole, std::uint64_t now) noexcept {
+        units_ = decided_ == whole ? std::min(2 * units_, kMostUnits) : 1;
+        decided_ = whole_ = whole;
+        stage_ = Stage::kDecided;
+        to_wait_ = units_;
+        last_pace_ = 0;
+        begin_unit(now);
+    }
+    void begin_unit(std::uint64_t now) noexcept {
+        left_ = std::uint64_t{kUnit} * most_;
+        start(now);
+    }
+    std::uint32_t end_unit(std::uint64_t now) noexcept {
+        const double now_pace = pace(now), before = std::exchange(last_pace_, now_pace);
+        const bool is_other = before > 0 && std::max(now_pace, before) > kOtherPace * std::min(now_pace, before);
+        if (is_other || --to_wait_ == 0) return begin_trial();
+        begin_unit(now);
+        return chosen();
+    }
+
+    void start(std::uint64_t now) noexcept {
+        began_ = now;
+        bytes_ = 0;
+    }
+    double pace(std::uint64_t now) const noexcept {
+        return static_cast<double>(std::max<std::uint64_t>(now - began_, 1)) / static_cast<double>(bytes_);
+    }
+
+    std::uint32_t most_;
+    Stage stage_ = Stage::kWaiting;
+    bool whole_ = true;     // what is used now, except before a trial
+    bool decided_ = false;  // what the last trial has found
+    unsigned answers_ = 0;  // laps in a row
+    unsigned units_ = 1, to_wait_ = 1, looks_ = 0;
+    std::array<unsigned, 2> won_{};  // pairs: by the short part, by the whole
+    std::uint64_t left_;             // bytes until the next step
+    std::uint64_t began_ = 0, bytes_ = 0;
+    std::uint64_t freed_ = 0;
+    double short_pace_ = 0;  // time per byte
+    double last_pace_ = 0;   // of the last unit; 0: none
+};
+
+}  // namespace coop::node

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/node/lane_laps.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace coop::node {
+namespace {
+
+constexpr std::uint32_t kRing = 2048 * 1024;
+
+// A writer on a machine on which a byte takes this time if the ring is used up to `end`.
+struct Writer {
+    std::function<std::uint64_t(std::uint32_t end)> byte_time;
+    std::uint32_t end = 16 * 1024;
+    LaneLaps laps{kRing};
+    std::uint64_t now = 0;
+    std::uint64_t sent = 0, sent_short = 0;
+
+    void lap(bool of_answers = false) {
+        now += end * byte_time(end);
+        sent += end;
+        if (end < kRing) sent_short += end;
+        end = laps.next(end, of_answers, now);
+    }
+    void stream(std::uint64_t rings) {
+        for (const std::uint64_t until = sent + rings * kRing; sent < until;) lap();
+    }
+};
+
+const auto quicker_whole = [](std::uint32_t end) { return std::uint64_t{end == kRing ? 1u : 3u}; };
+const auto quicker_short = [](std::uint32_t end) { return std::uint64_t{end == kRing ? 3u : 2u}; };
+const auto alike = [](std::uint32_t) { return std::uint64_t{2}; };
+
+TEST(LaneLaps, a_stream_finds_the_quicker_length) {
+    Writer whole{quicker_whole}, part{quicker_short}, either{alike};
+    for (Writer* const writer : {&whole, &part, &either}) {
+        writer->stream(LaneLaps::kWorth - 1);
+        EXPECT_EQ(writer->end, 16u * 1024) << "a stream must be worth the pages";
+        EXPECT_FALSE(writer->laps.is_trying());
+        writer->stream(2);
+        EXPECT_TRUE(writer->laps.is_trying());
+        writer->stream(10);
+        EXPECT_FALSE(writer->laps.is_trying());
+    }
+    EXPECT_EQ(whole.end, kRing);
+    EXPECT_EQ(part.end, LaneLaps::kShort);
+    EXPECT_EQ(either.end, kRing) << "it holds more for a reader that is late";
+}
+
+TEST(LaneLaps, one_disturbed_turn_decides_nothing) {
+    for (unsigned disturbed = 0; disturbed < 6; ++disturbed) {
+        Writer writer{quicker_short};
+        while (!writer.laps.is_trying()) writer.lap();
+        // Each turn is two rings long.
+        for (unsigned turn = 0; turn < 6 && writer.laps.is_trying(); ++turn) {
+            if (turn == disturbed) writer.now += 100 * kRing;
+            writer.stream(2);
+        }
+        EXPECT_FALSE(writer.laps.is_trying());
+        EXPECT_EQ(writer.end, LaneLaps::kShort) << disturbed;
+    }
+}
+
+TEST(LaneLaps, trials_take_little_time) {
+    Writer writer{quicker_whole};
+    writer.stream(20'000);
+    EXPECT_LT(writer.sent_short, writer.sent / 100);
+}
+
+TEST(LaneLaps, another_pace_begins_a_trial) {
+    Writer writer{quicker_whole};
+    writer.stream(8000);
+    ASSERT_EQ(writer.end, kRing);
+    writer.byte_time = quicker_short;
+    writer.stream(3 * LaneLaps::kUnit);
+    EXPECT_EQ(writer.end, LaneLaps::kShort);
+}
+
+TEST(LaneLaps, many_laps_of_answers_double_the_part_that_is_used) {
+    Writer writer{alike};
+    for (std::uint32_t end = writer.end; end < kRing; end *= 2) {
+        for (unsigned i = 0; i < LaneLaps::kAnswers; ++i) {
+            ASSERT_EQ(writer.end, end);
+            writer.lap(true);
+        }
+        ASSERT_EQ(writer.end, 2 * end);
+    }
+    for (unsigned i = 0; i < 100; ++i) writer.lap(true);
+    EXPECT_EQ(writer.end, kRing);
+}
+
+TEST(LaneLaps, laps_of_a_stream_between_answers_begin_the_count_again) {
+    Writer writer{alike};
+    for (unsigned i = 0; i < 100; ++i) writer.lap(i % LaneLaps::kAnswers != 0);
+    EXPECT_EQ(writer.end, 16u * 1024);
+}
+
+TEST(LaneLaps, an_answer_ends_a_trial) {
+    Writer writer{quicker_short};
+    while (!writer.laps.is_trying()) writer.lap();
+    writer.lap(true);
+    EXPECT_FALSE(writer.laps.is_trying());
+    const std::uint32_t end = writer.end;
+    writer.stream(LaneLaps::kWorth - 1);
+    EXPECT_EQ(writer.end, end);
+}
+
+TEST(LaneLaps, a_ring_without_a_choice_stays_as_it_is) {
+    LaneLaps laps(LaneLaps::kShort);
+    for (std::uint64_t i = 0; i < 10'000; ++i) ASSERT_EQ(laps.next(64 * 1024, false, i * i), 64u * 1024);
+}
+
+TEST(LaneLaps, never_asks_for_more_than_there_is) {
+    for (const std::uint32_t most : {64u * 1024, 512u * 1024}) {
+        Writer writer{quicker_whole};
+        while (!writer.laps.is_trying()) writer.lap();
+        writer.laps.limit(most);
+        writer.end = 64 * 1024;
+        for (unsigned i = 0; i < 10'000; ++i) {
+            writer.lap(i % 100 < 20);
+            ASSERT_LE(writer.end, most);
+        }
+        EXPECT_EQ(writer.end, most);
+    }
+}
+
+TEST(LaneLaps, waits_for_a_reader_only_in_a_short_ring_that_was_chosen) {
+    Writer writer{quicker_short};
+    EXPECT_FALSE(writer.laps.waits_for_reader(1));
+    writer.stream(30);
+    ASSERT_EQ(writer.end, LaneLaps::kShort);
+    for (unsigned i = 1; i < LaneLaps::kVainLooks; ++i) ASSERT_TRUE(writer.laps.waits_for_reader(1)) << i;
+    EXPECT_TRUE(writer.laps.waits_for_reader(2)) << "it has read on";
+    for (unsigned i = 2; i < LaneLaps::kVainLooks; ++i) ASSERT_TRUE(writer.laps.waits_for_reader(2)) << i;
+    EXPECT_FALSE(writer.laps.waits_for_reader(2));
+}
+
+}  // namespace
+}  // namespace coop::node
