@@ -119,7 +119,7 @@ private:
         return chosen();
     }
     void decide(bool whole, std::uint64_t now) noexcept {
-        units_ = decided_ == whole ? std::min(2 * units_, kMostUnits) : 1;
+        units_ = units_ > 0 && decided_ == whole ? std::min(2 * units_, kMostUnits) : 1;
         decided_ = whole_ = whole;
         stage_ = Stage::kDecided;
         to_wait_ = units_;
@@ -151,7 +151,7 @@ private:
     bool whole_ = true;     // what is used now, except before a trial
     bool decided_ = false;  // what the last trial has found
     unsigned answers_ = 0;  // laps in a row
-    unsigned units_ = 1, to_wait_ = 1, looks_ = 0;
+    unsigned units_ = 0, to_wait_ = 0, looks_ = 0;
     std::array<unsigned, 2> won_{};  // pairs: by the short part, by the whole
     std::uint64_t left_;             // bytes until the next step
     std::uint64_t began_ = 0, bytes_ = 0;
