@@ -39,7 +39,7 @@ struct Victim {
 struct Words {
     std::string begin, end;
     bool strikes_later = false;  // a rule that takes something down; on a busy machine it may do that after `end`
-    std::string before_end{};    // what comes right before `end`, even if the rule has met too few messages to do it
+    std::string before_end{};    // comes right before `end`, whether the rule has done it or not
 };
 
 std::string cable_name(const Segment& subnet, std::uint32_t port) {
@@ -78,7 +78,7 @@ Words make_latency(const Segment& subnet, const Victim& v, std::int64_t, Random&
             "port " + v.name + " latency " + time_text(latency)};
 }
 
-// An HCA that has lost messages must not work on: nobody would notice the loss.
+// Takes the HCA down in any case before it is brought up: otherwise nobody would notice what it has lost.
 Words make_ack_and_die(const Segment&, const Victim& v, std::int64_t ns, Random& random) {
     const std::string hca = "hca " + v.hca;
     return {rule(v, "ack-and-die", few(random, 3), ns / 2), hca + " up", true, hca + " down"};

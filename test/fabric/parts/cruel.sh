@@ -32,8 +32,8 @@ declare -A cruelties=(
     [other_gid]=$(moves gid)
 )
 
-# The HCA goes down even if fewer messages have come than the rule counts: one that has lost messages and works on would be
-# faultier than any real one, and nobody could notice the loss.
+# The HCA goes down even if fewer messages have come than the rule counts: no real one loses acknowledged messages and works
+# on, and nobody could notice the loss.
 acknowledged_but_not_delivered='for i in 1 3 9; do sleep 0.5; f fault h1/coop1 ack-and-die --count $i; sleep 0.5; f hca h1/coop1 down; f fault clear
         f hca h1/coop1 up; done'
 first_port='sleep 0.5; f port h0/coop0/1 down'

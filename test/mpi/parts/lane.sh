@@ -45,7 +45,7 @@ part_lane() {
     # Messages of several lengths that are allowed in one packet of the lane are longer than one of the transport.
     check lane.cases_of_short_messages_only lane_job 2 --mca pml_coop_lane_max 0 "$bin/lane" refused
     check lane.cases_with_a_limit_that_is_found lane_job 2 --mca pml_coop_lane_max -1 "$bin/lane" found
-    for memory in 16384 65536 524288 16777216; do
+    for memory in 16384 65536 524288 33554432; do
         check "lane.messages_wait_while_a_ring_grows.$memory" lane_job 2 --mca pml_coop_lane_max -1 --mca pml_coop_lane_memory "$memory" \
             "$bin/lane" found --only messages_wait_while_the_ring_becomes_longer
     done
@@ -203,7 +203,7 @@ rate_on_one_cpu() {
 }
 
 # Messages of this length: five to each process are not enough for a longer ring, 35 are. Before enough of them are
-# timed, which takes a lap of the ring of 1 MiB and 15 messages, no cost of the kernel's copies keeps 16 KiB out.
+# timed, which takes a lap of the ring of 1 or 2 MiB and 15 messages, no cost of the kernel's copies keeps 16 KiB out.
 lane_on_crowded_node() { # BYTES
     alltoall_on_crowded_node "$1" 5 || return 1
     ! lane_row_of 16 || return 1

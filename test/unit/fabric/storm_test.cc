@@ -119,7 +119,7 @@ TEST_F(Storm, brings_up_at_the_end_what_rules_may_have_taken_down) {
     EXPECT_EQ(rules, 50);
 }
 
-// A rule for so many messages may meet fewer.
+// Fewer messages may come than the rule counts.
 TEST_F(Storm, takes_an_hca_down_that_may_have_lost_messages) {
     install_subnet({.hcas = 2});
     const std::string actions = text({.faults = 20, .kinds = {"ack-and-die"}});

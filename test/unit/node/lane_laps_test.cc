@@ -37,7 +37,7 @@ const auto alike = [](std::uint32_t) { return std::uint64_t{2}; };
 TEST(LaneLaps, a_stream_finds_the_quicker_length) {
     Writer whole{quicker_whole}, part{quicker_short}, either{alike};
     for (Writer* const writer : {&whole, &part, &either}) {
-        writer->stream(LaneLaps::kWorth - 1);
+        writer->stream(LaneLaps::kRingsBeforeTrial - 1);
         EXPECT_EQ(writer->end, 16u * 1024) << "a stream must be worth the pages";
         EXPECT_FALSE(writer->laps.is_trying());
         writer->stream(2);
@@ -51,16 +51,22 @@ TEST(LaneLaps, a_stream_finds_the_quicker_length) {
 }
 
 TEST(LaneLaps, one_disturbed_turn_decides_nothing) {
-    for (unsigned disturbed = 0; disturbed < 6; ++disturbed) {
-        Writer writer{quicker_short};
-        while (!writer.laps.is_trying()) writer.lap();
-        // Each turn is two rings long.
-        for (unsigned turn = 0; turn < 6 && writer.laps.is_trying(); ++turn) {
-            if (turn == disturbed) writer.now += 100 * kRing;
-            writer.stream(2);
+    for (const bool whole : {false, true}) {
+        int longer = 0;
+        for (unsigned disturbed = 0; disturbed < 6; ++disturbed) {
+            Writer writer{whole ? quicker_whole : quicker_short};
+            while (!writer.laps.is_trying()) writer.lap();
+            unsigned turns = 0;
+            for (; writer.laps.is_trying(); ++turns) {
+                ASSERT_LT(turns, 6u);
+                writer.stream(1);
+                if (turns == disturbed) writer.now += 100 * kRing;  // in the second ring of the turn, which is timed
+                writer.stream(1);
+            }
+            EXPECT_EQ(writer.end, whole ? kRing : LaneLaps::kShort) << disturbed;
+            longer += turns == 6;
         }
-        EXPECT_FALSE(writer.laps.is_trying());
-        EXPECT_EQ(writer.end, LaneLaps::kShort) << disturbed;
+        EXPECT_EQ(longer, 2) << "of the first four turns, two are to the disadvantage of the winner";
     }
 }
 
@@ -72,7 +78,9 @@ TEST(LaneLaps, trials_take_little_time) {
 
 TEST(LaneLaps, another_pace_begins_a_trial) {
     Writer writer{quicker_whole};
-    writer.stream(8000);
+    writer.stream(5000);  // the next trial is far
+    ASSERT_EQ(writer.end, kRing);
+    writer.stream(3 * LaneLaps::kUnit);
     ASSERT_EQ(writer.end, kRing);
     writer.byte_time = quicker_short;
     writer.stream(3 * LaneLaps::kUnit);
@@ -104,7 +112,7 @@ TEST(LaneLaps, an_answer_ends_a_trial) {
     writer.lap(true);
     EXPECT_FALSE(writer.laps.is_trying());
     const std::uint32_t end = writer.end;
-    writer.stream(LaneLaps::kWorth - 1);
+    writer.stream(LaneLaps::kRingsBeforeTrial - 1);
     EXPECT_EQ(writer.end, end);
 }
 
@@ -117,7 +125,7 @@ TEST(LaneLaps, never_asks_for_more_than_there_is) {
     for (const std::uint32_t most : {64u * 1024, 512u * 1024}) {
         Writer writer{quicker_whole};
         while (!writer.laps.is_trying()) writer.lap();
-        writer.laps.limit(most);
+        writer.laps.cap(most);
         writer.end = 64 * 1024;
         for (unsigned i = 0; i < 10'000; ++i) {
             writer.lap(i % 100 < 20);
@@ -127,7 +135,7 @@ TEST(LaneLaps, never_asks_for_more_than_there_is) {
     }
 }
 
-TEST(LaneLaps, waits_for_a_reader_only_in_a_short_ring_that_was_chosen) {
+TEST(LaneLaps, a_full_ring_waits_for_its_reader_only_while_a_stream_uses_the_short_part) {
     Writer writer{quicker_short};
     EXPECT_FALSE(writer.laps.waits_for_reader(1));
     writer.stream(30);

@@ -441,6 +441,7 @@ struct ModelMemory {
         if (thread->orders.clear) thread->model->store(thread->seen, at / 8, 0, false);
     }
     void prepare_to_write(std::uint32_t, std::uint32_t) {}
+    void prepare_to_read(std::uint32_t, std::uint32_t) {}
     void publish_word(std::uint32_t at, std::uint64_t word) {
         thread->model->store(thread->seen, at / 8, word, thread->orders.publish);
     }

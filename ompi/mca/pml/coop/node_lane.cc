@@ -22,8 +22,8 @@
 namespace coop::pml {
 namespace {
 
-// The longest message that may be quicker through the lane, whatever is measured: measured is what a few messages take while
-// the ring is in the caches.
+// The longest message that may be quicker through the lane, whatever is measured: the few messages that are timed say little
+// about long ones.
 constexpr std::uint32_t kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
 constexpr std::uint32_t kLaneLayout = 4;  // changes with what is in the memory
@@ -69,8 +69,9 @@ bool is_asked_for() noexcept {
     return (is_known && source != MCA_BASE_VAR_SOURCE_DEFAULT) || module.config.report >= 1;
 }
 
-// Twice the second-level cache, so that a line has left the caches of both cores when it is written again
-// (coop/node/lane_laps.h). At least 1 MiB: a window of 64 messages of 8 KiB fits. 2 MiB if the system does not know the cache.
+// Twice the second-level cache, rounded up to a power of two, so that a line has left the caches of both cores when it is
+// written again (coop/node/lane_laps.h); 2 MiB if the size of the cache is unknown. At least 1 MiB: a window of 64 messages of
+// 8 KiB fits.
 std::uint32_t longest_ring() noexcept {
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
     const long twice = std::clamp(cache > 0 ? 2 * cache : 2048 * 1024L, 1024 * 1024L, long{node::kMaxLaneRing});
@@ -267,7 +268,7 @@ node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
 void LaneOut::begin_lap() noexcept {
     if (module.crowded) return;
     const std::uint32_t end = laps_.next(writer_.end(), writer_.ends_lap_of_answers(), Ticks::now());
-    if (end != writer_.end() && !use(end)) laps_.limit(provided_);
+    if (end != writer_.end() && !use(end)) laps_.cap(provided_);
 }
 
 bool LaneOut::use_more() noexcept {

@@ -106,8 +106,8 @@ public:
     std::size_t short_max() const noexcept { return short_max_; }
     // The shortest message whose copy is timed.
     std::size_t timed_from() const noexcept { return timed_from_; }
-    // Makes a copy of a long message into the ring; under the lock, from put(). What it takes while lengths of the ring are
-    // tried says nothing about later ones.
+    // Makes a copy of a long message into the ring, from put() and put_in_parts(). Copies are not timed while lengths of the ring
+    // are tried: they do not predict later ones.
     template <class Copy>
     void copy_long(std::size_t bytes, Copy&& copy) noexcept {
         if (laps_.is_trying()) return copy();
@@ -214,7 +214,7 @@ private:
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     // Doubles the part of the ring that is used, for a message that does not fit. Returns false if it is the whole, or the system
-    // provides no more memory; then the ring stays as short as it is.
+    // provides no more memory. In the latter case no more than `provided_` is ever used.
     bool use_more() noexcept;
     // Uses the first `end` bytes of the ring. Returns false if the system does not provide the memory.
     bool use(std::uint32_t end) noexcept;
@@ -240,13 +240,14 @@ private:
     Outstanding outstanding_;
     node::OfferBackoff backoff_;
     std::size_t longest_, one_piece_max_, timed_from_, whole_max_, short_max_;
-    std::atomic<std::size_t> earned_{0};       // long_enough_for(), if more than whole_max_
-    std::atomic<std::size_t> missed_{0};       // by messages for which it was too short: bytes, or ns on a crowded node
-    std::atomic<std::size_t> fits_{SIZE_MAX};  // less: the ring stays as short as it is, and only this fits for sure
-    LaneLimit limit_;                          // settled under `lock_`
+    std::atomic<std::size_t> earned_{0};  // long_enough_for(), if more than whole_max_
+    std::atomic<std::size_t> missed_{0};  // by messages for which it was too short: bytes, or ns on a crowded node
+    std::atomic<std::size_t> fits_{
+        SIZE_MAX};     // less: no more than `provided_` is ever used, and only this fits for sure
+    LaneLimit limit_;  // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     node::LaneLaps laps_;                        // under `lock_`
-    std::uint32_t provided_;                     // of the ring, by the system; under `lock_`
+    std::uint32_t provided_;                     // bytes of the ring that the system has provided; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;
 };

@@ -210,9 +210,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 32 * 1024 * kKiB,
      .min = 16 * kKiB,
      .max = 8 * kGiB,
-     .help = "Memory for the lane in each process, at most: one ring for each other process of the node, of 16 KiB to "
-             "twice the second-level cache (at least 1 MiB, at most 4 MiB), "
-             "which uses no memory before that process sends through it. Processes without a ring use the transports.",
+     .help = "Memory for the lane in each process, at most: one ring for each other process of the node, and 8 "
+             "for processes of other jobs, of 16 KiB to twice the second-level cache (between 1 and 4 MiB). A ring "
+             "uses no memory before its process sends through it. Processes without a ring use the transports.",
      .level = 5},
     {.name = "lane_after",
      .type = ParamType::kInt,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tells the processor that a cache line will be written soon, so that it takes the line from other cores meanwhile.
+// Tells the processor that a cache line will be written or read soon, so that it takes the line from other cores meanwhile.
 // Nothing happens if the address is invalid. Threading: any.
 #pragma once
 
 namespace coop {
+
+inline void prefetch_to_read(const void* address) noexcept { __builtin_prefetch(address, 0); }
 
 inline void prefetch_to_write(const void* address) noexcept {
 #if defined(__x86_64__)

@@ -2,20 +2,22 @@
 //
 // How much of its ring (node/lane_ring.h) a writer uses in each lap. Which length is the quickest depends on the machine:
 //
-//     short   stays in the second-level cache of both cores. Each write first takes a line away from the other core.
-//     whole   at least twice that cache: a line has left both when it is written again.
+//     short   stays in the second-level caches of both cores. Each write first takes a line away from the other core.
+//     whole   if it is at least twice that cache, a line has left both caches when it is written again.
 //
-// Half round trips of most messages are shorter in the whole ring wherever it was measured, so the ring doubles after
-// every kAnswers laps of answers. A stream differs: one way, whole rings had between 0.6 and 3.5 times the bandwidth of
-// short ones. So after it has sent kWorth times the whole ring, a stream uses both in turn, and then the quicker one:
+// Ping-pong was quicker in the whole ring wherever it was measured, so the used part doubles after kAnswers laps of answers
+// in a row. Streams differ: one way, the whole ring had between 0.65 and 3.5 times the bandwidth of 128 KiB. So a stream
+// tries both:
 //
-//     waiting --kWorth rings--> short, whole, short, whole ... --two pairs agree--> decided
-//                                 ^                                                   |
-//                                 +-- the pace has changed, or after more and more ---+
+//                    +------ a lap of answers ------+
+//                    v                              |
+//     waiting --kRingsBeforeTrial--> short, whole, short, whole ... --two pairs agree--> decided
+//                                      ^                                                    |
+//                                      +--- another pace, or 1 ... kMaxUnits units later ---+
 //
-// The short part wins a pair if it is kClear times as quick: the whole ring holds more for a reader that is late. A turn
-// is two rings long; the first one is not timed, because lines are still where the other length left them. Turns are short
-// because the machine changes, too. A lap of answers ends a trial.
+// A turn is two rings long. Its first ring is not timed: the caches still hold lines as the other length left them. Turns
+// are short so that both lengths of a pair are timed under the same load. The short part wins a pair if it is kClear times
+// as quick, because the whole ring holds more while the reader is late.
 //
 // Units: bytes; time in any unit. Threading: that of the writer. Errors: none.
 #pragma once
@@ -25,21 +27,25 @@
 #include <cstdint>
 #include <utility>
 
+#include "coop/node/lane_ring.h"
+
 namespace coop::node {
 
 class LaneLaps {
 public:
-    static constexpr std::uint32_t kShort = 128 * 1024;
-    static constexpr unsigned kAnswers =
-        16;  // new pages cost a tenth of the time of so many laps with messages of 1 KiB
-    static constexpr unsigned kWorth = 8;
-    static constexpr unsigned kUnit = 128;      // rings until a decided stream looks at its pace
-    static constexpr unsigned kMostUnits = 16;  // until it tries again with the same pace
-    static constexpr double kClear = 1.3, kOtherPace = 1.5;
-    static constexpr unsigned kVainLooks = 512;
+    static constexpr std::uint32_t kShort = 8 * kLongestLaneDelay;  // 128 KiB
+    // The new pages then cost a tenth of what these laps took, with messages of 1 KiB.
+    static constexpr unsigned kAnswers = 16;
+    static constexpr unsigned kRingsBeforeTrial = 8;
+    // After a decision, the stream looks at its pace after each unit of so many rings. It tries again if that is another one
+    // than in the unit before, by this factor; else after 1, 2, 4 ... kMaxUnits units, as long as the result is the same.
+    static constexpr unsigned kUnit = 128, kMaxUnits = 16;
+    static constexpr double kOtherPace = 1.5;
+    static constexpr double kClear = 1.3;        // how much quicker the short part must be
+    static constexpr unsigned kVainLooks = 512;  // at a reader that does not read on
 
     explicit LaneLaps(std::uint32_t ring_bytes) noexcept
-        : most_(ring_bytes), left_(std::uint64_t{kWorth} * ring_bytes) {}
+        : most_(ring_bytes), left_(std::uint64_t{kRingsBeforeTrial} * ring_bytes) {}
 
     // A lap has ended that used `end` bytes. Returns how many the next one should use.
     std::uint32_t next(std::uint32_t end, bool of_answers, std::uint64_t now) noexcept {
@@ -60,15 +66,14 @@ public:
 
     bool is_trying() const noexcept { return stage_ == Stage::kWarming || stage_ == Stage::kTiming; }
 
-    // The system provides no more than this.
-    void limit(std::uint32_t end) noexcept {
+    // The system provides no more memory: no more than `end` is ever used.
+    void cap(std::uint32_t end) noexcept {
         most_ = end;
-        stage_ = Stage::kWaiting;
-        whole_ = true;
+        wait_again();
     }
 
-    // The ring is full. Returns whether to wait for the reader, which has told `freed`, instead of using more of it: a short
-    // ring was chosen, and the reader has not been away for long.
+    // The ring is full. Returns whether to leave it so, instead of using more of it: a stream uses the short part, in a trial
+    // or after one, and the reader, which has told `freed`, has not been away for long.
     bool waits_for_reader(std::uint64_t freed) noexcept {
         if (whole_) return false;
         if (std::exchange(freed_, freed) != freed) looks_ = 0;
@@ -89,7 +94,7 @@ private:
     void wait_again() noexcept {
         stage_ = Stage::kWaiting;
         whole_ = true;
-        left_ = std::uint64_t{kWorth} * most_;
+        left_ = std::uint64_t{kRingsBeforeTrial} * most_;
     }
 
     std::uint32_t begin_trial() noexcept {
@@ -119,7 +124,7 @@ private:
         return chosen();
     }
     void decide(bool whole, std::uint64_t now) noexcept {
-        units_ = units_ > 0 && decided_ == whole ? std::min(2 * units_, kMostUnits) : 1;
+        units_ = units_ > 0 && decided_ == whole ? std::min(2 * units_, kMaxUnits) : 1;
         decided_ = whole_ = whole;
         stage_ = Stage::kDecided;
         to_wait_ = units_;
@@ -148,11 +153,13 @@ private:
 
     std::uint32_t most_;
     Stage stage_ = Stage::kWaiting;
-    bool whole_ = true;     // what is used now, except before a trial
+    bool whole_ = true;     // use the whole ring; without meaning before a trial
     bool decided_ = false;  // what the last trial has found
     unsigned answers_ = 0;  // laps in a row
-    unsigned units_ = 0, to_wait_ = 0, looks_ = 0;
-    std::array<unsigned, 2> won_{};  // pairs: by the short part, by the whole
+    unsigned units_ = 0;    // between trials; 0: no trial yet
+    unsigned to_wait_ = 0;  // units until the next one
+    unsigned looks_ = 0;
+    std::array<unsigned, 2> won_{};  // pairs: by the short part, by the whole ring
     std::uint64_t left_;             // bytes until the next step
     std::uint64_t began_ = 0, bytes_ = 0;
     std::uint64_t freed_ = 0;

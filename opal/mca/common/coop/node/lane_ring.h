@@ -11,13 +11,13 @@
 // record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
 // cache line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears that word, too,
 // and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer
-// publishes a skip, and the record starts at the beginning. The reader tells how far it has read after every eighth of
-// what the writer uses, and after 16 KiB at the latest; the writer looks at that only when the ring seems full. (Lamport's
-// queue, with the index of the writer in the data.)
+// publishes a skip, and the record starts at the beginning. The reader tells how far it has read with the first record that
+// completes an eighth of the longest lap so far, at least 512 bytes and at most 16 KiB; the writer looks at that only when
+// the ring seems full. (Lamport's queue, with the index of the writer in the data.)
 //
-// The writer may use only the beginning of the ring, and skip the rest of each lap: at first, because memory that nobody has
-// touched costs a page fault for each page; later as node/lane_laps.h decides from lap to lap. The reader takes the end of
-// the farthest record for the end of that.
+// The writer may use only the beginning of the ring, and skip the rest of each lap: at first to save page faults, later
+// because node/lane_laps.h has chosen a shorter lap. The reader assumes that this part ends with the farthest record that it
+// has seen.
 //
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
@@ -25,6 +25,7 @@
 //     void clear_word(std::uint32_t at)                         relaxed: a later publish_word() makes it visible
 //     void publish_word(std::uint32_t at, std::uint64_t word)   release
 //     void prepare_to_write(std::uint32_t at, std::uint32_t bytes)   no effect but on speed
+//     void prepare_to_read(std::uint32_t at, std::uint32_t bytes)    the same; may reach behind the ring
 //     std::uint64_t load_freed(), void store_freed(std::uint64_t)   acquire, release; bytes, counted from the start
 //
 // Units: bytes; offsets are in the ring. Threading: one writer at a time and one reader at a time. Errors: the reader
@@ -48,6 +49,10 @@ constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 4096 * 1024;  /
 // The longest record after which the next one is prepared: 8 KiB and a header.
 constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
 
+// Of records of up to kFetchedEarly bytes, which processors do not take for a series of lines yet, the reader fetches
+// kMostEarly bytes behind the first line before it looks at the first one. With longer records this takes more time than it saves.
+constexpr std::uint32_t kFetchedEarly = 512, kMostEarly = 256;
+
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
 constexpr std::uint64_t lane_word(std::uint8_t kind, std::uint32_t bytes) noexcept {
@@ -58,14 +63,17 @@ constexpr std::uint32_t lane_record_bytes(std::uint32_t bytes) noexcept {
     return (kLaneWord + bytes + kLaneLine - 1) / kLaneLine * kLaneLine;
 }
 // The longest record: three eighths of the ring. One always fits an empty ring: before it a skip, which is shorter, and
-// the last eighth, about which the reader has not told.
+// at most the last eighth, about which the reader has not told.
 constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
     return ring_bytes / 8 * 3 - kLaneWord;
 }
 
-// How much may be read before the reader tells, if `used` bytes of the ring are used. The writer may use less later: so much
-// is little for the shortest part (node/lane_laps.h), too.
-constexpr std::uint32_t lane_delay(std::uint32_t used) noexcept { return std::clamp(used / 8, 512u, 16384u); }
+// How much may be read before the reader tells, if `used` bytes of the ring are used. At most an eighth of the short part of
+// node/lane_laps.h: after a long lap the writer may return to it, and must not wait for the reader then.
+constexpr std::uint32_t kLongestLaneDelay = 16 * 1024;
+constexpr std::uint32_t lane_delay(std::uint32_t used) noexcept {
+    return std::clamp(used / 8, 512u, kLongestLaneDelay);
+}
 
 // How much of a ring to use at first: records of up to `bytes` bytes that are read at once never seem to fill it. Before a
 // record at the beginning there must be room for it there, of which the reader tells with a delay.
@@ -76,8 +84,7 @@ constexpr std::uint32_t first_lane_end(std::uint32_t ring_bytes, std::uint32_t b
     return std::min((least + kPage - 1) / kPage * kPage, ring_bytes);
 }
 
-// If no more than `end` bytes of a ring can ever be used: the longest record that always fits when all records before it
-// have been read.
+// The longest record that always fits the first `end` bytes of a ring when all records before it have been read.
 constexpr std::uint32_t longest_record_of(std::uint32_t end) noexcept {
     return (end - lane_delay(end)) / 2 - 2 * kLaneLine - kLaneWord;
 }
@@ -213,6 +220,8 @@ public:
         if (word == 0) return std::nullopt;
         const auto kind = static_cast<std::uint8_t>(word);
         const std::uint64_t bytes = word >> 8;
+        if (bytes > kLaneLine - kLaneWord && bytes <= kFetchedEarly)
+            memory_.prepare_to_read(at + kLaneLine, kMostEarly);
         if (kind == kLaneSkip || bytes > longest_ || at + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
             [[unlikely]]
             return LaneRecord{at, 0, 0};
@@ -253,6 +262,9 @@ struct LaneMemory {
     }
     void prepare_to_write(std::uint32_t at, std::uint32_t length) const noexcept {
         for (std::uint32_t line = 0; line < length; line += kLaneLine) prefetch_to_write(bytes + at + line);
+    }
+    void prepare_to_read(std::uint32_t at, std::uint32_t length) const noexcept {
+        for (std::uint32_t line = 0; line < length; line += kLaneLine) prefetch_to_read(bytes + at + line);
     }
     std::uint64_t load_freed() const noexcept { return freed->load(std::memory_order_acquire); }
     void store_freed(std::uint64_t position) const noexcept { freed->store(position, std::memory_order_release); }
