@@ -39,6 +39,12 @@ part_lane() {
     check lane.cases_among_threads lane_job 2 "$bin/lane" --multiple
     check lane.cases_of_a_program_with_threads_of_which_one_calls lane_job 2 "$bin/lane" --funneled
     check lane.messages_that_are_answered_make_the_ring_longer lane_job 2 "$bin/lane" --only messages_that_are_answered_make_the_ring_longer
+    check lane.a_stream_tries_two_lengths_of_the_ring lane_job 2 "$bin/lane" --only a_stream_tries_two_lengths_of_the_ring
+    # The system provides no more than a part of the ring, which may be longer than what a stream wants to use.
+    for pages in 6 7 8 9; do
+        [ -n "$san" ] || check "lane.a_stream_tries_lengths_without_memory.$pages" lane_job 2 --mca pml_coop_fault "pages:$pages" \
+            --mca pml_coop_lane_small_max 65536 "$bin/lane" refused --only a_stream_tries_two_lengths_of_the_ring
+    done
     check lane.cases_of_four_ranks lane_job 4 --mca mpi_yield_when_idle 1 "$bin/lane"
     check lane.cases_of_sixteen_ranks lane_job 16 --mca mpi_yield_when_idle 1 "$bin/lane" --only everyone_to_everyone
     check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring

@@ -14,16 +14,17 @@ constexpr std::uint32_t kRing = 2048 * 1024;
 // A writer on a machine on which a byte takes this time if the ring is used up to `end`.
 struct Writer {
     std::function<std::uint64_t(std::uint32_t end)> byte_time;
-    std::uint32_t end = 16 * 1024;
+    std::uint32_t end = 16 * 1024, record = 1;
     LaneLaps laps{kRing};
     std::uint64_t now = 0;
     std::uint64_t sent = 0, sent_short = 0;
 
     void lap(bool of_answers = false) {
-        now += end * byte_time(end);
-        sent += end;
-        if (end < kRing) sent_short += end;
-        end = laps.next(end, of_answers, now);
+        const std::uint32_t bytes = end / record * record;
+        now += bytes * byte_time(end);
+        sent += bytes;
+        if (end < kRing) sent_short += bytes;
+        end = laps.next(end, {bytes, of_answers}, now);
     }
     void stream(std::uint64_t rings) {
         for (const std::uint64_t until = sent + rings * kRing; sent < until;) lap();
@@ -100,25 +101,45 @@ TEST(LaneLaps, many_laps_of_answers_double_the_part_that_is_used) {
     EXPECT_EQ(writer.end, kRing);
 }
 
-TEST(LaneLaps, laps_of_a_stream_between_answers_begin_the_count_again) {
+TEST(LaneLaps, laps_of_a_stream_between_answers_take_away_from_the_count) {
     Writer writer{alike};
-    for (unsigned i = 0; i < 100; ++i) writer.lap(i % LaneLaps::kAnswers != 0);
+    for (unsigned i = 0; i < 100; ++i) writer.lap(i % 4 != 0);
     EXPECT_EQ(writer.end, 16u * 1024);
+    for (unsigned i = 0; i < 200; ++i) writer.lap(i % LaneLaps::kAnswers != 0);
+    EXPECT_GT(writer.end, 16u * 1024);
 }
 
-TEST(LaneLaps, an_answer_ends_a_trial) {
+TEST(LaneLaps, an_answer_ends_a_trial_and_restores_the_length) {
+    for (const std::uint32_t before : {512u * 1024, kRing}) {
+        Writer writer{quicker_short, before};
+        while (!writer.laps.is_trying()) writer.lap();
+        ASSERT_EQ(writer.end, LaneLaps::kShort);
+        writer.lap(true);
+        EXPECT_FALSE(writer.laps.is_trying());
+        EXPECT_EQ(writer.end, before);
+        writer.stream(LaneLaps::kRingsBeforeTrial - 1);
+        EXPECT_EQ(writer.end, before);
+    }
+}
+
+TEST(LaneLaps, answers_after_a_decision_use_the_whole_ring_at_once) {
     Writer writer{quicker_short};
-    while (!writer.laps.is_trying()) writer.lap();
-    writer.lap(true);
-    EXPECT_FALSE(writer.laps.is_trying());
-    const std::uint32_t end = writer.end;
-    writer.stream(LaneLaps::kRingsBeforeTrial - 1);
-    EXPECT_EQ(writer.end, end);
+    writer.stream(30);
+    ASSERT_EQ(writer.end, LaneLaps::kShort);
+    for (unsigned i = 0; i < LaneLaps::kAnswers; ++i) writer.lap(true);
+    EXPECT_EQ(writer.end, kRing);
+}
+
+// Three of these fit the short part, and a quarter of it stays free.
+TEST(LaneLaps, time_is_counted_for_what_was_sent) {
+    Writer writer{alike, 512 * 1024, 513 * 64};
+    writer.stream(30);
+    EXPECT_EQ(writer.end, kRing);
 }
 
 TEST(LaneLaps, a_ring_without_a_choice_stays_as_it_is) {
     LaneLaps laps(LaneLaps::kShort);
-    for (std::uint64_t i = 0; i < 10'000; ++i) ASSERT_EQ(laps.next(64 * 1024, false, i * i), 64u * 1024);
+    for (std::uint64_t i = 0; i < 10'000; ++i) ASSERT_EQ(laps.next(64 * 1024, {64 * 1024, false}, i * i), 64u * 1024);
 }
 
 TEST(LaneLaps, never_asks_for_more_than_there_is) {
@@ -135,15 +156,13 @@ TEST(LaneLaps, never_asks_for_more_than_there_is) {
     }
 }
 
-TEST(LaneLaps, a_full_ring_waits_for_its_reader_only_while_a_stream_uses_the_short_part) {
+TEST(LaneLaps, a_stream_keeps_short_only_after_it_has_chosen_that) {
     Writer writer{quicker_short};
-    EXPECT_FALSE(writer.laps.waits_for_reader(1));
+    EXPECT_FALSE(writer.laps.keeps_short(writer.end));
     writer.stream(30);
     ASSERT_EQ(writer.end, LaneLaps::kShort);
-    for (unsigned i = 1; i < LaneLaps::kVainLooks; ++i) ASSERT_TRUE(writer.laps.waits_for_reader(1)) << i;
-    EXPECT_TRUE(writer.laps.waits_for_reader(2)) << "it has read on";
-    for (unsigned i = 2; i < LaneLaps::kVainLooks; ++i) ASSERT_TRUE(writer.laps.waits_for_reader(2)) << i;
-    EXPECT_FALSE(writer.laps.waits_for_reader(2));
+    EXPECT_TRUE(writer.laps.keeps_short(writer.end));
+    EXPECT_FALSE(writer.laps.keeps_short(2 * writer.end)) << "the reader was away";
 }
 
 }  // namespace

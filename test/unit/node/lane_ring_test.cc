@@ -319,11 +319,32 @@ TEST(LaneRing, a_lap_is_one_of_answers_if_half_of_it_is) {
                 ring.reader.pass(*ring.reader.look());
             }
         };
+        EXPECT_EQ(ring.writer.end_lap().bytes, 0u) << "before the first lap";
         lap(kRing / 128 / 2 - !answers);
-        EXPECT_EQ(ring.writer.ends_lap_of_answers(), answers);
+        EXPECT_EQ(ring.writer.end_lap().of_answers, answers);
         lap(1);
-        EXPECT_FALSE(ring.writer.ends_lap_of_answers()) << "it must not count what came before the last call";
+        const Lap last = ring.writer.end_lap();
+        EXPECT_EQ(last.bytes, kRing);
+        EXPECT_FALSE(last.of_answers) << "it must not count what came before the last call";
     }
+}
+
+TEST(LaneRing, a_lap_has_the_bytes_of_its_records) {
+    Ring ring;
+    ring.writer.use(8192);
+    const auto send_until_next_lap = [&ring] {
+        do {
+            ASSERT_TRUE(ring.send(1, 1500));
+            ASSERT_TRUE(ring.receives(1, 1500));
+        } while (*ring.writer.reserve(1500) != kLaneWord);
+        ASSERT_TRUE(ring.send(1, 1500));
+        ASSERT_TRUE(ring.receives(1, 1500));
+    };
+    ring.writer.end_lap();
+    send_until_next_lap();
+    EXPECT_EQ(ring.writer.end_lap().bytes, 5 * lane_record_bytes(1500));
+    send_until_next_lap();
+    EXPECT_EQ(ring.writer.end_lap().bytes, 5 * lane_record_bytes(1500));
 }
 
 TEST(LaneRing, the_beginning_is_pages_of_the_ring) {

@@ -73,7 +73,11 @@ bool is_asked_for() noexcept {
 // written again (coop/node/lane_laps.h); 2 MiB if the size of the cache is unknown. At least 1 MiB: a window of 64 messages of
 // 8 KiB fits.
 std::uint32_t longest_ring() noexcept {
+#ifdef _SC_LEVEL2_CACHE_SIZE
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+    const long cache = 0;
+#endif
     const long twice = std::clamp(cache > 0 ? 2 * cache : 2048 * 1024L, 1024 * 1024L, long{node::kMaxLaneRing});
     return std::bit_ceil(static_cast<std::uint32_t>(twice));
 }
@@ -259,7 +263,14 @@ std::uint32_t LaneOut::end_for(std::size_t bytes) const noexcept {
 }
 
 node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
-    if (bytes <= node::longest_record_of(writer_.end()) && laps_.waits_for_reader(writer_.freed())) return {};
+    // In the short part of a stream a full ring has room soon, unless the reader does something else.
+    constexpr int kLooks = 256;
+    if (laps_.keeps_short(writer_.end()) && bytes <= node::longest_record_of(writer_.end())) {
+        for (int look = 0; look < kLooks; ++look) {
+            if (const node::LanePlace at = writer_.reserve(bytes)) return at;
+            relax();
+        }
+    }
     while (use_more())
         if (const node::LanePlace at = writer_.reserve(bytes)) return at;
     return {};
@@ -267,16 +278,17 @@ node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
 
 void LaneOut::begin_lap() noexcept {
     if (module.crowded) return;
-    const std::uint32_t end = laps_.next(writer_.end(), writer_.ends_lap_of_answers(), Ticks::now());
+    const std::uint32_t end = laps_.next(writer_.end(), writer_.end_lap(), Ticks::now());
     if (end != writer_.end() && !use(end)) laps_.cap(provided_);
 }
 
 bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
-    if (from == size || (to > provided_ && is_too_short_for(longest_))) return false;
-    if (use(to)) return true;
-    fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
-    return false;
+    if (from == size) return false;
+    const bool refused = is_too_short_for(longest_);
+    if ((to <= provided_ || !refused) && use(to)) return true;
+    if (!refused) fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
+    return from < provided_ && use(provided_);
 }
 
 bool LaneOut::use(std::uint32_t end) noexcept {

@@ -213,8 +213,8 @@ private:
     void write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept;
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
-    // Doubles the part of the ring that is used, for a message that does not fit. Returns false if it is the whole, or the system
-    // provides no more memory. In the latter case no more than `provided_` is ever used.
+    // Doubles the part of the ring that is used, for a message that does not fit, or uses all that the system has provided. Returns
+    // false if nothing more can be used: it is the whole, or the system provides no more memory. In the latter case no more than `provided_` is ever used.
     bool use_more() noexcept;
     // Uses the first `end` bytes of the ring. Returns false if the system does not provide the memory.
     bool use(std::uint32_t end) noexcept;

@@ -5,8 +5,8 @@
 //     short   stays in the second-level caches of both cores. Each write first takes a line away from the other core.
 //     whole   if it is at least twice that cache, a line has left both caches when it is written again.
 //
-// Ping-pong was quicker in the whole ring wherever it was measured, so the used part doubles after kAnswers laps of answers
-// in a row. Streams differ: one way, the whole ring had between 0.65 and 3.5 times the bandwidth of 128 KiB. So a stream
+// Ping-pong was quicker in the whole ring wherever it was measured, so the used part doubles after kAnswers laps of
+// answers. Streams differ: one way, the whole ring had between 0.65 and 3.5 times the bandwidth of 128 KiB. So a stream
 // tries both:
 //
 //                    +------ a lap of answers ------+
@@ -38,28 +38,28 @@ public:
     static constexpr unsigned kAnswers = 16;
     static constexpr unsigned kRingsBeforeTrial = 8;
     // After a decision, the stream looks at its pace after each unit of so many rings. It tries again if that is another one
-    // than in the unit before, by this factor; else after 1, 2, 4 ... kMaxUnits units, as long as the result is the same.
+    // than in the unit before, by this factor (but not in the first quarter of the units, for programs that compute now and
+    // then); else after 1, 2, 4 ... kMaxUnits units, as long as the result is the same.
     static constexpr unsigned kUnit = 128, kMaxUnits = 16;
     static constexpr double kOtherPace = 1.5;
-    static constexpr double kClear = 1.3;        // how much quicker the short part must be
-    static constexpr unsigned kVainLooks = 512;  // at a reader that does not read on
+    static constexpr double kClear = 1.3;  // how much quicker the short part must be
 
     explicit LaneLaps(std::uint32_t ring_bytes) noexcept
         : most_(ring_bytes), left_(std::uint64_t{kRingsBeforeTrial} * ring_bytes) {}
 
-    // A lap has ended that used `end` bytes. Returns how many the next one should use.
-    std::uint32_t next(std::uint32_t end, bool of_answers, std::uint64_t now) noexcept {
-        if (of_answers) return after_answers(end);
-        answers_ = 0;
+    // A lap has ended that might use `end` bytes. Returns how many the next one should use.
+    std::uint32_t next(std::uint32_t end, Lap lap, std::uint64_t now) noexcept {
+        if (lap.of_answers) return after_answers(end);
+        answers_ /= 2;
         if (most_ <= kShort) return end;
-        left_ -= std::min<std::uint64_t>(left_, end);
-        bytes_ += end;
+        left_ -= std::min<std::uint64_t>(left_, lap.bytes);
+        bytes_ += lap.bytes;
         if (left_ > 0) return stage_ == Stage::kWaiting ? end : chosen();
         switch (stage_) {
-        case Stage::kWaiting: return begin_trial();
+        case Stage::kWaiting: return begin_trial(end);
         case Stage::kWarming: return begin_timing(now);
         case Stage::kTiming: return end_turn(now);
-        case Stage::kDecided: return end_unit(now);
+        case Stage::kDecided: return end_unit(end, now);
         }
         return end;
     }
@@ -72,13 +72,8 @@ public:
         wait_again();
     }
 
-    // The ring is full. Returns whether to leave it so, instead of using more of it: a stream uses the short part, in a trial
-    // or after one, and the reader, which has told `freed`, has not been away for long.
-    bool waits_for_reader(std::uint64_t freed) noexcept {
-        if (whole_) return false;
-        if (std::exchange(freed_, freed) != freed) looks_ = 0;
-        return ++looks_ < kVainLooks;
-    }
+    // Whether a stream wants to keep to the short part, in a trial or after one, and does.
+    bool keeps_short(std::uint32_t end) const noexcept { return !whole_ && end <= kShort; }
 
 private:
     enum class Stage : std::uint8_t { kWaiting, kWarming, kTiming, kDecided };
@@ -86,10 +81,12 @@ private:
     std::uint32_t chosen() const noexcept { return whole_ ? most_ : kShort; }
 
     std::uint32_t after_answers(std::uint32_t end) noexcept {
+        const std::uint32_t now = is_trying() ? std::max(end, before_) : end;
         if (is_trying()) wait_again();
-        if (++answers_ < kAnswers) return end;
+        if (++answers_ < kAnswers) return now;
         answers_ = 0;
-        return std::max(end, std::min(2 * end, most_));
+        const std::uint32_t longer = units_ > 0 ? most_ : std::min(2 * now, most_);  // a trial has used the whole ring
+        return std::max(now, longer);
     }
     void wait_again() noexcept {
         stage_ = Stage::kWaiting;
@@ -97,7 +94,8 @@ private:
         left_ = std::uint64_t{kRingsBeforeTrial} * most_;
     }
 
-    std::uint32_t begin_trial() noexcept {
+    std::uint32_t begin_trial(std::uint32_t end) noexcept {
+        before_ = end;
         won_ = {};
         return begin_turn(false);
     }
@@ -135,10 +133,11 @@ private:
         left_ = std::uint64_t{kUnit} * most_;
         start(now);
     }
-    std::uint32_t end_unit(std::uint64_t now) noexcept {
+    std::uint32_t end_unit(std::uint32_t end, std::uint64_t now) noexcept {
         const double now_pace = pace(now), before = std::exchange(last_pace_, now_pace);
         const bool is_other = before > 0 && std::max(now_pace, before) > kOtherPace * std::min(now_pace, before);
-        if (is_other || --to_wait_ == 0) return begin_trial();
+        --to_wait_;
+        if (to_wait_ == 0 || (is_other && 4 * to_wait_ <= 3 * units_)) return begin_trial(end);
         begin_unit(now);
         return chosen();
     }
@@ -153,16 +152,15 @@ private:
 
     std::uint32_t most_;
     Stage stage_ = Stage::kWaiting;
-    bool whole_ = true;     // use the whole ring; without meaning before a trial
-    bool decided_ = false;  // what the last trial has found
-    unsigned answers_ = 0;  // laps in a row
-    unsigned units_ = 0;    // between trials; 0: no trial yet
-    unsigned to_wait_ = 0;  // units until the next one
-    unsigned looks_ = 0;
+    bool whole_ = true;              // use the whole ring; without meaning before a trial
+    bool decided_ = false;           // what the last trial has found
+    std::uint32_t before_ = 0;       // what was used before the trial
+    unsigned answers_ = 0;           // laps, of which each other lap takes away one half
+    unsigned units_ = 0;             // between trials; 0: no trial yet
+    unsigned to_wait_ = 0;           // units until the next one
     std::array<unsigned, 2> won_{};  // pairs: by the short part, by the whole ring
     std::uint64_t left_;             // bytes until the next step
     std::uint64_t began_ = 0, bytes_ = 0;
-    std::uint64_t freed_ = 0;
     double short_pace_ = 0;  // time per byte
     double last_pace_ = 0;   // of the last unit; 0: none
 };

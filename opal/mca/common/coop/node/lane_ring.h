@@ -101,6 +101,11 @@ private:
     std::uint32_t at_ = 0;  // 0: nothing; no body lies there, because a word precedes it
 };
 
+struct Lap {
+    std::uint32_t bytes;  // of records
+    bool of_answers;      // answers have taken at least half of them
+};
+
 template <class Memory>
 class LaneWriter {
 public:
@@ -114,7 +119,6 @@ public:
 
     std::uint32_t longest() const noexcept { return longest_lane_record(size_); }
     std::uint32_t end() const noexcept { return end_; }
-    std::uint64_t freed() const noexcept { return freed_; }
     // More or less of the ring may be used from now on.
     void use(std::uint32_t end) noexcept {
         end_ = end;
@@ -146,8 +150,12 @@ public:
         if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(next, record);
     }
 
-    // A lap has ended. Returns whether answers have taken at least half of what may be used of the ring.
-    bool ends_lap_of_answers() noexcept { return std::exchange(answered_, 0) >= end_ / 2; }
+    // After the first record of a lap: what the lap before was.
+    Lap end_lap() noexcept {
+        const std::uint64_t answered = std::exchange(answered_, 0);
+        const std::uint32_t bytes = std::exchange(lap_, size_);
+        return {bytes, bytes > 0 && answered >= bytes / 2};
+    }
 
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
@@ -162,6 +170,7 @@ private:
         if (!has_room(skip + need + kLaneLine)) return {};
         memory_.clear_word(0);
         memory_.publish_word(at, lane_word(kLaneSkip, 0));
+        lap_ = at;
         position_ += skip;
         if (need > kLaneLine) clear_behind(need);
         return LanePlace(offset() + kLaneWord);
@@ -192,6 +201,7 @@ private:
     std::uint64_t position_ = 0;        // of the next record
     std::uint64_t freed_ = 0;           // as the reader told last
     std::uint64_t answered_ = 0;        // bytes of records in this lap that are answers
+    std::uint32_t lap_ = 0;             // bytes of records in the last lap; at first there was none
     std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come; 0: none
 };
 
