@@ -57,15 +57,16 @@ TEST(LaneLaps, one_disturbed_turn_decides_nothing) {
         for (unsigned disturbed = 0; disturbed < 6; ++disturbed) {
             Writer writer{whole ? quicker_whole : quicker_short};
             while (!writer.laps.is_trying()) writer.lap();
-            unsigned turns = 0;
-            for (; writer.laps.is_trying(); ++turns) {
-                ASSERT_LT(turns, 6u);
-                writer.stream(1);
-                if (turns == disturbed) writer.now += 100 * kRing;  // in the second ring of the turn, which is timed
-                writer.stream(1);
+            unsigned turn = 0;
+            while (writer.laps.is_trying()) {
+                ASSERT_LT(turn, 6u);
+                const std::uint32_t end = writer.end;
+                if (turn == disturbed) writer.now += 100 * end;
+                writer.lap();
+                turn += writer.end != end;
             }
             EXPECT_EQ(writer.end, whole ? kRing : LaneLaps::kShort) << disturbed;
-            longer += turns == 6;
+            longer += turn > 4;  // than two pairs
         }
         EXPECT_EQ(longer, 2) << "of the first four turns, two are to the disadvantage of the winner";
     }
@@ -122,12 +123,45 @@ TEST(LaneLaps, an_answer_ends_a_trial_and_restores_the_length) {
     }
 }
 
+TEST(LaneLaps, trials_that_answers_end_become_seldom) {
+    Writer writer{quicker_whole, kRing};
+    unsigned trials = 0;
+    for (const std::uint64_t until = 2000ull * kRing; writer.sent < until;) {
+        writer.lap();
+        if (!writer.laps.is_trying()) continue;
+        ++trials;
+        writer.lap(true);
+    }
+    EXPECT_GT(trials, 10u);
+    EXPECT_LT(trials, 25u);
+}
+
+TEST(LaneLaps, a_trial_that_answers_end_leaves_the_earlier_decision) {
+    Writer writer{quicker_short};
+    writer.stream(30);
+    while (!writer.laps.is_trying()) writer.lap();
+    while (writer.end != kRing) writer.lap();  // its second turn
+    writer.lap(true);
+    EXPECT_FALSE(writer.laps.is_trying());
+    writer.lap();
+    EXPECT_EQ(writer.end, LaneLaps::kShort);
+}
+
 TEST(LaneLaps, answers_after_a_decision_use_the_whole_ring_at_once) {
     Writer writer{quicker_short};
     writer.stream(30);
     ASSERT_EQ(writer.end, LaneLaps::kShort);
     for (unsigned i = 0; i < LaneLaps::kAnswers; ++i) writer.lap(true);
     EXPECT_EQ(writer.end, kRing);
+}
+
+// A turn is two laps of the whole ring, whether records fill it or not.
+TEST(LaneLaps, a_turn_is_about_two_rings) {
+    Writer writer{quicker_whole, kRing, 1088};
+    while (!writer.laps.is_trying()) writer.lap();
+    const std::uint64_t before = writer.sent;
+    while (writer.laps.is_trying()) writer.lap();
+    EXPECT_LT(writer.sent - before, 9ull * kRing);
 }
 
 // Three of these fit the short part, and a quarter of it stays free.

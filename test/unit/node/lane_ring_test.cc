@@ -298,12 +298,16 @@ TEST(LaneRing, less_may_be_used_from_lap_to_lap) {
                 << "a record of " << length << " bytes must fit when all before it are read, lap " << laps;
             ++full;
             receive();
+            ASSERT_FALSE(HasFatalFailure());
         }
         if (length > 0) bytes[*at + length - 1] = static_cast<std::byte>(length);
         writer.publish(1, length, random() % 2 == 0);
         lengths.push_back(length);
         if (*at == kLaneWord) writer.use(++laps % 3 == 0 ? kLong : laps % 3 == 1 ? kShort : 2 * kShort - 64);
-        while (laps % 4 == 0 && !lengths.empty()) receive();  // else: only when the ring is full
+        while (laps % 4 == 0 && !lengths.empty()) {  // else: only when the ring is full
+            receive();
+            ASSERT_FALSE(HasFatalFailure());
+        }
     }
     EXPECT_GT(laps, 1000);
     EXPECT_GT(full, 1000);

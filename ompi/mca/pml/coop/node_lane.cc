@@ -285,15 +285,16 @@ void LaneOut::begin_lap() noexcept {
 bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
     if (from == size) return false;
-    const bool refused = is_too_short_for(longest_);
-    if ((to <= provided_ || !refused) && use(to)) return true;
-    if (!refused) fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
+    if (use(to)) return true;
+    refused_ = true;
+    fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
     return from < provided_ && use(provided_);
 }
 
 bool LaneOut::use(std::uint32_t end) noexcept {
     if (end > provided_) {
-        if (module.faults.hit(Fault::kPages) || provide(area_.ring(ring_) + provided_, end - provided_) != 0)
+        if (refused_ || module.faults.hit(Fault::kPages) ||
+            provide(area_.ring(ring_) + provided_, end - provided_) != 0)
             return false;
         provided_ = end;
         earned_.store(fitting(end), std::memory_order_relaxed);

@@ -150,7 +150,9 @@ public:
     Offered put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
         const node::LanePlace at = reserve(parts_bytes(bytes));
         if (!at) return Offered::kNoRoom;
-        return offer(*at, make_header(), from, bytes) ? Offered::kRead : Offered::kWritten;
+        const Offered how = offer(*at, make_header(), from, bytes) ? Offered::kRead : Offered::kWritten;
+        if (*at == node::kLaneWord) begin_lap();
+        return how;
     }
     // Writes the payload of the outstanding offer if the receiver has refused it. Returns whether it has answered.
     bool look_for_answer() noexcept;
@@ -240,13 +242,13 @@ private:
     Outstanding outstanding_;
     node::OfferBackoff backoff_;
     std::size_t longest_, one_piece_max_, timed_from_, whole_max_, short_max_;
-    std::atomic<std::size_t> earned_{0};  // long_enough_for(), if more than whole_max_
-    std::atomic<std::size_t> missed_{0};  // by messages for which it was too short: bytes, or ns on a crowded node
-    std::atomic<std::size_t> fits_{
-        SIZE_MAX};     // less: no more than `provided_` is ever used, and only this fits for sure
-    LaneLimit limit_;  // settled under `lock_`
+    std::atomic<std::size_t> earned_{0};       // long_enough_for(), if more than whole_max_
+    std::atomic<std::size_t> missed_{0};       // by messages for which it was too short: bytes, or ns on a crowded node
+    std::atomic<std::size_t> fits_{SIZE_MAX};  // less: refused_, and only this fits for sure
+    LaneLimit limit_;                          // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     node::LaneLaps laps_;                        // under `lock_`
+    bool refused_ = false;                       // no more than `provided_` is ever used; under `lock_`
     std::uint32_t provided_;                     // bytes of the ring that the system has provided; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;

@@ -15,7 +15,7 @@
 //                                      ^                                                    |
 //                                      +--- another pace, or 1 ... kMaxUnits units later ---+
 //
-// A turn is two rings long. Its first ring is not timed: the caches still hold lines as the other length left them. Turns
+// A turn is about two rings long. Its first ring is not timed: the caches still hold lines as the other length left them. Turns
 // are short so that both lengths of a pair are timed under the same load. The short part wins a pair if it is kClear times
 // as quick, because the whole ring holds more while the reader is late.
 //
@@ -36,20 +36,21 @@ public:
     static constexpr std::uint32_t kShort = 8 * kLongestLaneDelay;  // 128 KiB
     // The new pages then cost a tenth of what these laps took, with messages of 1 KiB.
     static constexpr unsigned kAnswers = 16;
-    static constexpr unsigned kRingsBeforeTrial = 8;
+    // Before the first trial. Twice as many after each trial that answers have ended, up to kMostRingsBeforeTrial.
+    static constexpr unsigned kRingsBeforeTrial = 8, kMostRingsBeforeTrial = 128;
     // After a decision, the stream looks at its pace after each unit of so many rings. It tries again if that is another one
-    // than in the unit before, by this factor (but not in the first quarter of the units, for programs that compute now and
+    // than in the units before, by this factor (but not in the first quarter of the units, for programs that compute now and
     // then); else after 1, 2, 4 ... kMaxUnits units, as long as the result is the same.
     static constexpr unsigned kUnit = 128, kMaxUnits = 16;
     static constexpr double kOtherPace = 1.5;
     static constexpr double kClear = 1.3;  // how much quicker the short part must be
 
     explicit LaneLaps(std::uint32_t ring_bytes) noexcept
-        : most_(ring_bytes), left_(std::uint64_t{kRingsBeforeTrial} * ring_bytes) {}
+        : most_(ring_bytes), left_(std::uint64_t{rings_before_} * ring_bytes) {}
 
     // A lap has ended that might use `end` bytes. Returns how many the next one should use.
     std::uint32_t next(std::uint32_t end, Lap lap, std::uint64_t now) noexcept {
-        if (lap.of_answers) return after_answers(end);
+        if (lap.of_answers) return after_answers(end, now);
         answers_ /= 2;
         if (most_ <= kShort) return end;
         left_ -= std::min<std::uint64_t>(left_, lap.bytes);
@@ -66,9 +67,10 @@ public:
 
     bool is_trying() const noexcept { return stage_ == Stage::kWarming || stage_ == Stage::kTiming; }
 
-    // The system provides no more memory: no more than `end` is ever used.
+    // The system has provided no more memory: next() asks for no more than `end` from now on.
     void cap(std::uint32_t end) noexcept {
         most_ = end;
+        units_ = 0;
         wait_again();
     }
 
@@ -79,19 +81,27 @@ private:
     enum class Stage : std::uint8_t { kWaiting, kWarming, kTiming, kDecided };
 
     std::uint32_t chosen() const noexcept { return whole_ ? most_ : kShort; }
+    // The last bytes of a lap stay free if no record fits.
+    std::uint64_t about_a_ring() const noexcept { return most_ - most_ / 8; }
 
-    std::uint32_t after_answers(std::uint32_t end) noexcept {
-        const std::uint32_t now = is_trying() ? std::max(end, before_) : end;
-        if (is_trying()) wait_again();
-        if (++answers_ < kAnswers) return now;
+    std::uint32_t after_answers(std::uint32_t end, std::uint64_t now) noexcept {
+        const std::uint32_t here = is_trying() ? std::max(end, before_) : end;
+        if (is_trying()) end_trial(now);
+        if (++answers_ < kAnswers) return here;
         answers_ = 0;
-        const std::uint32_t longer = units_ > 0 ? most_ : std::min(2 * now, most_);  // a trial has used the whole ring
-        return std::max(now, longer);
+        const std::uint32_t longer = units_ > 0 ? most_ : std::min(2 * here, most_);  // a trial has used the whole ring
+        return std::max(here, longer);
+    }
+    // By answers: an earlier decision holds.
+    void end_trial(std::uint64_t now) noexcept {
+        if (units_ > 0) return keep(decided_, now);
+        rings_before_ = std::min(2 * rings_before_, kMostRingsBeforeTrial);
+        wait_again();
     }
     void wait_again() noexcept {
         stage_ = Stage::kWaiting;
         whole_ = true;
-        left_ = std::uint64_t{kRingsBeforeTrial} * most_;
+        left_ = std::uint64_t{rings_before_} * most_;
     }
 
     std::uint32_t begin_trial(std::uint32_t end) noexcept {
@@ -102,12 +112,12 @@ private:
     std::uint32_t begin_turn(bool whole) noexcept {
         whole_ = whole;
         stage_ = Stage::kWarming;
-        left_ = most_;
+        left_ = about_a_ring();
         return chosen();
     }
     std::uint32_t begin_timing(std::uint64_t now) noexcept {
         stage_ = Stage::kTiming;
-        left_ = most_;
+        left_ = about_a_ring();
         start(now);
         return chosen();
     }
@@ -123,6 +133,9 @@ private:
     }
     void decide(bool whole, std::uint64_t now) noexcept {
         units_ = units_ > 0 && decided_ == whole ? std::min(2 * units_, kMaxUnits) : 1;
+        keep(whole, now);
+    }
+    void keep(bool whole, std::uint64_t now) noexcept {
         decided_ = whole_ = whole;
         stage_ = Stage::kDecided;
         to_wait_ = units_;
@@ -134,8 +147,9 @@ private:
         start(now);
     }
     std::uint32_t end_unit(std::uint32_t end, std::uint64_t now) noexcept {
-        const double now_pace = pace(now), before = std::exchange(last_pace_, now_pace);
-        const bool is_other = before > 0 && std::max(now_pace, before) > kOtherPace * std::min(now_pace, before);
+        const double here = pace(now);
+        const bool is_other = last_pace_ > 0 && std::max(here, last_pace_) > kOtherPace * std::min(here, last_pace_);
+        if (!is_other) last_pace_ = here;
         --to_wait_;
         if (to_wait_ == 0 || (is_other && 4 * to_wait_ <= 3 * units_)) return begin_trial(end);
         begin_unit(now);
@@ -151,6 +165,7 @@ private:
     }
 
     std::uint32_t most_;
+    unsigned rings_before_ = kRingsBeforeTrial;  // the next trial, as long as there is no decision
     Stage stage_ = Stage::kWaiting;
     bool whole_ = true;              // use the whole ring; without meaning before a trial
     bool decided_ = false;           // what the last trial has found
@@ -162,7 +177,7 @@ private:
     std::uint64_t left_;             // bytes until the next step
     std::uint64_t began_ = 0, bytes_ = 0;
     double short_pace_ = 0;  // time per byte
-    double last_pace_ = 0;   // of the last unit; 0: none
+    double last_pace_ = 0;   // of the units until now; 0: none
 };
 
 }  // namespace coop::node

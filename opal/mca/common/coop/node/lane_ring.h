@@ -231,7 +231,7 @@ public:
         const auto kind = static_cast<std::uint8_t>(word);
         const std::uint64_t bytes = word >> 8;
         if (bytes > kLaneLine - kLaneWord && bytes <= kFetchedEarly)
-            memory_.prepare_to_read(at + kLaneLine, kMostEarly);
+            memory_.prepare_to_read(at + kLaneLine, std::min(static_cast<std::uint32_t>(bytes), kMostEarly));
         if (kind == kLaneSkip || bytes > longest_ || at + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
             [[unlikely]]
             return LaneRecord{at, 0, 0};
