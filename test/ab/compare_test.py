@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """coop-ab as a program, on commands with known numbers."""
 
+import contextlib
 import json
 import os
 import re
@@ -122,7 +123,6 @@ class Failures(unittest.TestCase):
             self.assertEqual(process.wait(10), 130)
         self.assertEqual(subprocess.run(["pgrep", "-f", "^sleep 62.25"], check=False).returncode, 1)
 
-
     def test_a_signal_while_a_run_is_being_started_ends_it(self):
         from coop_ab import run, settings
 
@@ -142,6 +142,27 @@ class Failures(unittest.TestCase):
                 self.assertRaises(KeyboardInterrupt, run.run, ["sleep", "60"], settings.Setting("s"), 60)
         finally:
             signal.signal(signal.SIGTERM, before)
+        self.assertEqual(started[0].poll(), -signal.SIGTERM)
+
+
+    def test_a_signal_right_after_a_run_was_started_ends_it(self):
+        from coop_ab import run, settings
+
+        started = []
+        popen, held = subprocess.Popen, run.signals_held
+
+        def start(*arguments, **options):
+            started.append(popen(*arguments, **options))
+            return started[0]
+
+        @contextlib.contextmanager
+        def held_and_then_ended():
+            with held() as came:
+                yield came
+            raise KeyboardInterrupt
+
+        with unittest.mock.patch.object(run.subprocess, "Popen", start), unittest.mock.patch.object(run, "signals_held", held_and_then_ended):
+            self.assertRaises(KeyboardInterrupt, run.run, ["sleep", "60"], settings.Setting("s"), 60)
         self.assertEqual(started[0].poll(), -signal.SIGTERM)
 
 

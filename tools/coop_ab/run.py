@@ -80,31 +80,39 @@ def signals_held():
             signal.signal(number, handler)
 
 
+def start_process(argv, setting, out, err):
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **setting.env},
+                                start_new_session=True)
+    except (OSError, IndexError) as error:
+        reason = getattr(error, "strerror", None) or "the command is empty"
+        raise BadInput(f"cannot run '{argv[0] if argv else ''}': {reason}") from None
+
+
 def run(command, setting, timeout_s):
     argv = expand(command, setting)
+    deadline = None
     # Files, not pipes: a stray grandchild that keeps a pipe open could block us forever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.monotonic()
+        # Signals are held from before the process exists until they would end it.
         try:
             with signals_held() as came:
-                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                           env={**os.environ, **setting.env}, start_new_session=True)
-        except (OSError, IndexError) as error:
-            reason = getattr(error, "strerror", None) or "the command is empty"
-            raise BadInput(f"cannot run '{argv[0] if argv else ''}': {reason}") from None
-        deadline = Deadline(process)
-        deadline.within(timeout_s)
-        try:
+                process = start_process(argv, setting, out, err)
+                deadline = Deadline(process)
+                deadline.within(timeout_s)
             for number in came:
                 signal.raise_signal(number)
             process.wait()
         except KeyboardInterrupt:
-            deadline.cancel()
-            deadline.end(signal.SIGTERM)
-            process.wait()
+            if deadline:
+                deadline.cancel()
+                deadline.end(signal.SIGTERM)
+                process.wait()
             raise
         finally:
-            deadline.cancel()
+            if deadline:
+                deadline.cancel()
         wall_s = time.monotonic() - start
         texts = []
         for file in (out, err):
