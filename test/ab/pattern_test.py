@@ -9,7 +9,7 @@ import programs
 
 CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
 PAIRS = (("coop_latency", "--any-source", "--posted", "7", "--unexpected", "9"), ("coop_latency", "--near", "1000000", "--touch"), ("coop_mr", "--threads", "3", "-w", "5"),
-         ("coop_mr", "--unexpected", "-L", "multiple", "-w", "20"), ("coop_line_limit",), ("coop_window_limit",), ("coop_window_limit", "--both"),
+         ("coop_mr", "--unexpected", "-L", "multiple", "-w", "20"), ("coop_line_limit",), ("coop_line_limit", "--ring"), ("coop_window_limit",), ("coop_window_limit", "--both"),
          ("coop_window_limit", "--read"), ("coop_window_limit", "--both", "--read", "-w", "5"), ("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
          ("coop_overlap", "--side", "receiver", "--tests", "3"), ("coop_overlap", "--points", "2", "--stamps"))
