@@ -5,8 +5,9 @@
  * follows in pieces; after each, the sender announces how many bytes are there, and the receiver copies them out while
  * the sender copies the next piece in.
  *
- * With --ring each message takes the lines after those of the message before, of kRingBytes or of 4 messages if that is
- * more. It follows its word, and the sender takes the next lines when it has sent one: a simple form of a ring of messages.
+ * With --ring each message takes the lines after those of the message before, in a ring of kRingBytes, or of 4 messages
+ * if that is more. A record is a word, the number of the message, and its data. The sender prefetches the lines of the
+ * next record after each message.
  */
 #include "bench_shared.h"
 
@@ -35,8 +36,8 @@ static size_t record_bytes(size_t bytes) {
 }
 
 static void start(struct bench* b) {
-    ring_bytes = 4 * record_bytes(b->options.max_bytes) > kRingBytes ? 4 * record_bytes(b->options.max_bytes)
-                                                                     : kRingBytes;
+    const size_t four = 4 * record_bytes(b->options.max_bytes);
+    ring_bytes = four > kRingBytes ? four : kRingBytes;
     const size_t bytes = in_ring != 0 ? ring_bytes : sizeof(struct lane) + b->options.max_bytes;
     const size_t lines = (bytes + kLineBytes - 1) / kLineBytes;
     mapped_bytes = 2 * lines * kLineBytes;

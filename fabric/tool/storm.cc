@@ -235,8 +235,8 @@ private:
                                     : kind.make(subnet_, victim, outage_ns, random_);
         if (kind.word == std::string("new-lid")) moved_[victim.port] = true;
         lines_.push_back({now_ns_, words.begin});
-        for (const std::string& words_then : {words.before_end, words.end})
-            if (!words_then.empty()) lines_.push_back({over_ns, words_then});
+        for (const std::string& action : {words.before_end, words.end})
+            if (!action.empty()) lines_.push_back({over_ns, action});
         if (words.strikes_later) repairs_.insert(words.end);
         if (kind.impairs) whole_from_ns_[rail] = std::max(whole_from_ns_[rail], over_ns + plan_.settle_ns);
         end_ns_ = std::max(end_ns_, over_ns);

@@ -144,7 +144,6 @@ class Failures(unittest.TestCase):
             signal.signal(signal.SIGTERM, before)
         self.assertEqual(started[0].poll(), -signal.SIGTERM)
 
-
     def test_a_signal_right_after_a_run_was_started_ends_it(self):
         from coop_ab import run, settings
 

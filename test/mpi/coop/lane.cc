@@ -705,9 +705,12 @@ CASE(a_stream_tries_two_lengths_of_the_ring) {
         }
         for (std::size_t k = 0; k < kWindow; ++k) {
             Message& m = window[k];
-            if (env.rank == 0) m.fill();
-            if (env.rank == 0) MPI_Isend(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, 0, env.comm, &requests[k]);
-            else MPI_Irecv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, 0, env.comm, &requests[k]);
+            if (env.rank == 0) {
+                m.fill();
+                MPI_Isend(m.data.data(), as_int(m.bytes()), MPI_BYTE, 1, 0, env.comm, &requests[k]);
+            } else {
+                MPI_Irecv(m.data.data(), as_int(m.bytes()), MPI_BYTE, 0, 0, env.comm, &requests[k]);
+            }
         }
         CHECK_MPI(MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE));
         if (env.rank == 1)

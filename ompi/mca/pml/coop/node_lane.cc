@@ -286,14 +286,14 @@ bool LaneOut::use_more() noexcept {
     const std::uint32_t size = area_.shape().ring_bytes, from = writer_.end(), to = std::min(2 * from, size);
     if (from == size) return false;
     if (use(to)) return true;
-    refused_ = true;
     fits_.store(node::longest_record_of(provided_) - kHeaderRoom, std::memory_order_relaxed);
     return from < provided_ && use(provided_);
 }
 
 bool LaneOut::use(std::uint32_t end) noexcept {
     if (end > provided_) {
-        if (refused_ || module.faults.hit(Fault::kPages) ||
+        const bool was_refused = fits_.load(std::memory_order_relaxed) != SIZE_MAX;
+        if (was_refused || module.faults.hit(Fault::kPages) ||
             provide(area_.ring(ring_) + provided_, end - provided_) != 0)
             return false;
         provided_ = end;

@@ -244,11 +244,10 @@ private:
     std::size_t longest_, one_piece_max_, timed_from_, whole_max_, short_max_;
     std::atomic<std::size_t> earned_{0};       // long_enough_for(), if more than whole_max_
     std::atomic<std::size_t> missed_{0};       // by messages for which it was too short: bytes, or ns on a crowded node
-    std::atomic<std::size_t> fits_{SIZE_MAX};  // less: refused_, and only this fits for sure
+    std::atomic<std::size_t> fits_{SIZE_MAX};  // less: memory was refused, so that only this fits for sure
     LaneLimit limit_;                          // settled under `lock_`
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     node::LaneLaps laps_;                        // under `lock_`
-    bool refused_ = false;                       // no more than `provided_` is ever used; under `lock_`
     std::uint32_t provided_;                     // bytes of the ring that the system has provided; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
     SpinLock lock_;

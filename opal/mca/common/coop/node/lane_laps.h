@@ -38,9 +38,9 @@ public:
     static constexpr unsigned kAnswers = 16;
     // Before the first trial. Twice as many after each trial that answers have ended, up to kMostRingsBeforeTrial.
     static constexpr unsigned kRingsBeforeTrial = 8, kMostRingsBeforeTrial = 128;
-    // After a decision, the stream looks at its pace after each unit of so many rings. It tries again if that is another one
-    // than in the units before, by this factor (but not in the first quarter of the units, for programs that compute now and
-    // then); else after 1, 2, 4 ... kMaxUnits units, as long as the result is the same.
+    // After a decision, the next trial comes 1 unit of so many rings later, and 2, 4 ... kMaxUnits units later as long as trials
+    // have the same result. It comes earlier if the pace of a unit differs from that of the units before by kOtherPace, but not
+    // in the first quarter of this time: programs may compute now and then.
     static constexpr unsigned kUnit = 128, kMaxUnits = 16;
     static constexpr double kOtherPace = 1.5;
     static constexpr double kClear = 1.3;  // how much quicker the short part must be

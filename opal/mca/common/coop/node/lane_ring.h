@@ -49,8 +49,8 @@ constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 4096 * 1024;  /
 // The longest record after which the next one is prepared: 8 KiB and a header.
 constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
 
-// Of records of up to kFetchedEarly bytes, which processors do not take for a series of lines yet, the reader fetches
-// kMostEarly bytes behind the first line before it looks at the first one. With longer records this takes more time than it saves.
+// As soon as the reader has seen the word of a record of up to kFetchedEarly bytes, it prefetches up to kMostEarly bytes behind
+// the first line. Longer records took more time with this than without.
 constexpr std::uint32_t kFetchedEarly = 512, kMostEarly = 256;
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
