@@ -74,7 +74,7 @@ const char* meaning(coop::Fault fault) {
     case Fault::kHcaBusy: return "the same, because the HCA is out of resources";
     case Fault::kHcaLost: return "a copy by an HCA has started and fails";
     case Fault::kHcaKey: return "the buffer for a copy by an HCA cannot be registered";
-    case Fault::kPages: return "there is no memory for more of a ring of the lane, from then on";
+    case Fault::kPages: return "there is no memory for more of a ring of the lane, or for its slot, from then on";
     case Fault::kOffer: return "the kernel refuses to copy a message from the memory of its sender, which waits";
     case Fault::kSlow: return "coll/rdmaag only: a trial of its own ways counts as an hour longer";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";

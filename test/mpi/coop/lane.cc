@@ -7,26 +7,20 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include <unistd.h>
 
+#include "lane_message.h"
 #include "mpi_test.h"
 #include "sizes.h"
 #include "variable.h"
-
-using Bytes = std::vector<unsigned char>;
 
 namespace {
 
 constexpr std::size_t kWholeMax = 8192, kLaneMax = 131072;
 
 mpitest::Configure configure([](mpitest::Settings& s) { s.hang_seconds = 200; });
-
-int as_int(std::size_t n) { return static_cast<int>(n); }
-bool refused() { return !mpitest::settings().arguments.empty(); }
-bool told(const char* word) { return refused() && mpitest::settings().arguments[0] == word; }
 
 // Lengths around each switch: empty, one cache line, one packet, several, the last of the lane, beyond it.
 const std::vector<std::size_t>& lengths() {
@@ -43,23 +37,6 @@ const std::vector<std::size_t>& lengths() {
     return all;
 }
 std::size_t length_of(int i) { return lengths()[static_cast<std::size_t>(i * 31) % lengths().size()]; }
-
-std::uint64_t key_of(int from, int to, int i) {
-    return pattern::key(
-        {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), static_cast<std::uint64_t>(i)});
-}
-
-struct Message {
-    Bytes data;
-    std::uint64_t key;
-    Message(std::size_t bytes, std::uint64_t of) : data(bytes + 8, 0x5a), key(of) {}
-    std::size_t bytes() const { return data.size() - 8; }
-    void fill() { pattern::fill(key, 0, data.data(), bytes()); }
-    void check() const {
-        CHECK_PATTERN(key, data.data(), bytes());
-        CHECK_UNTOUCHED(0x5a, data.data() + bytes(), 8);
-    }
-};
 
 int send_by(int how, const Message& m, int to, int tag, MPI_Comm comm, MPI_Request* request) {
     *request = MPI_REQUEST_NULL;
@@ -654,37 +631,6 @@ CASE(threads_of_two_processes_exchange_at_once) {
             }
         });
     for (std::thread& each : threads) each.join();
-}
-
-// How much memory of lanes this process has touched, in KiB.
-std::size_t lane_kib() {
-    std::ifstream maps("/proc/self/smaps");
-    std::string line;
-    bool is_lane = false;
-    std::size_t kib = 0;
-    while (std::getline(maps, line)) {
-        if (line.find('-') < line.find(' ')) is_lane = line.find("/memfd:") != std::string::npos;
-        else if (is_lane && line.compare(0, 4, "Rss:") == 0) kib += std::stoul(line.substr(4));
-    }
-    return kib;
-}
-
-CASE(messages_that_are_answered_make_the_ring_longer) {
-    if (refused() || env.size != 2 || sysconf(_SC_NPROCESSORS_ONLN) < 2) return;  // not on a crowded node
-    constexpr std::size_t kBytes = 1000;
-    Bytes data(kBytes);
-    const auto round_trips = [&](int count) {
-        for (int i = 0; i < count; ++i) {
-            if (env.rank == 0) CHECK_MPI(MPI_Send(data.data(), as_int(kBytes), MPI_BYTE, 1, 0, env.comm));
-            CHECK_MPI(MPI_Recv(data.data(), as_int(kBytes), MPI_BYTE, 1 - env.rank, 0, env.comm, MPI_STATUS_IGNORE));
-            if (env.rank == 1) CHECK_MPI(MPI_Send(data.data(), as_int(kBytes), MPI_BYTE, 0, 0, env.comm));
-        }
-    };
-    round_trips(10);
-    const std::size_t before = lane_kib();
-    if (before > 1000) return;  // an earlier case has made the rings longer
-    round_trips(9000);          // not enough for the trial of a stream, even in a ring of 1 MiB
-    CHECK(lane_kib() > before + 500);
 }
 
 // Checks the data while the length changes. Enough is sent for one trial in a ring of 4 MiB.

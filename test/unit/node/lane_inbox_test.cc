@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,15 +30,27 @@ struct Sender {
 
     Sender(LaneArea to, std::int32_t pid)
         : area(to), ring(to.claim(pid, 0).value()), writer(to.memory_of(ring), to.shape().ring_bytes) {}
-    bool put(std::uint64_t value, std::uint32_t bytes = 8) {
+    bool put_answer(std::uint64_t value, bool confirmed) {
+        if (!writer.takes_slot(300, confirmed)) return false;
+        std::memcpy(area.slot(ring) + kLaneWord, &value, sizeof value);
+        writer.publish_slot(1, 300, false);
+        return true;
+    }
+    bool answer(std::uint64_t value, bool confirmed) {
+        if (!put_answer(value, confirmed)) return false;
+        area.wake(ring);
+        return true;
+    }
+    // In the ring.
+    bool put(std::uint64_t value, std::uint32_t bytes = 8, bool taken = false, bool is_answer = false) {
         const auto at = writer.reserve(bytes);
         if (!at) return false;
         std::memcpy(area.ring(ring) + *at, &value, sizeof value);
-        writer.publish(1, bytes);
+        writer.publish(1, bytes, is_answer, taken);
         return true;
     }
-    bool send(std::uint64_t value, std::uint32_t bytes = 8) {
-        if (!put(value, bytes)) return false;
+    bool send(std::uint64_t value, std::uint32_t bytes = 8, bool taken = false, bool is_answer = false) {
+        if (!put(value, bytes, taken, is_answer)) return false;
         area.wake(ring);
         return true;
     }
@@ -51,6 +64,7 @@ struct Station {
     std::vector<std::uint64_t> got;
     std::vector<std::uint32_t> damaged;
     bool senders_are_gone = false, goes_on = true;
+    std::function<void()> at_each = [] {};
 
     explicit Station(std::uint32_t rings, std::uint32_t ring_bytes = kMinLaneRing)
         : shape{rings, ring_bytes}, memory(LaneArea::bytes_for(shape)), area(memory.bytes.get(), shape) {
@@ -61,6 +75,7 @@ struct Station {
         return inbox.poll(
             [this](std::uint8_t kind, const std::byte* body, std::uint32_t) {
                 EXPECT_EQ(kind, 1);
+                at_each();
                 std::uint64_t value;
                 std::memcpy(&value, body, sizeof value);
                 got.push_back(value);
@@ -110,7 +125,9 @@ TEST(LaneArea, its_parts_do_not_overlap) {
         const auto at = [&](const void* p) { return static_cast<const std::byte*>(p) - memory.bytes.get(); };
         EXPECT_GE(at(&area.claim_of(0)), at(&area.bells(LaneArea::kBellWords)));
         EXPECT_GE(at(&area.control(0)), at(&area.claim_of(rings)));
-        EXPECT_GE(at(area.ring(0)), at(&area.control(rings)));
+        EXPECT_GE(at(area.slot(0)), at(&area.control(rings)));
+        EXPECT_GE(at(area.ring(0)), at(area.slot(rings)));
+        EXPECT_EQ(at(area.slot(rings)) % 64, 0);
         EXPECT_EQ(at(area.ring(0)) % 64, 0);
         EXPECT_LE(at(area.ring(rings)), static_cast<std::ptrdiff_t>(LaneArea::bytes_for(area.shape())));
     }
@@ -122,6 +139,76 @@ TEST(LaneArea, gives_each_claim_another_ring_until_there_is_none) {
     EXPECT_EQ(to.area.claim(11, 2), 0u);
     EXPECT_EQ(to.area.claim(12, 2), 1u);
     EXPECT_EQ(to.area.claim(13, 2), std::nullopt);
+}
+
+TEST(LaneArea, finds_the_ring_of_a_sender_by_its_name) {
+    Station to(3);
+    EXPECT_EQ(to.area.ring_of(77), std::nullopt);
+    to.area.introduce(to.area.claim(10, 1).value(), 77);
+    to.area.introduce(to.area.claim(10, 1).value(), 78);
+    EXPECT_EQ(to.area.ring_of(77), 1u);
+    EXPECT_EQ(to.area.ring_of(78), 2u);
+    to.area.reset(1, false);
+    EXPECT_EQ(to.area.ring_of(77), std::nullopt);
+}
+
+TEST(LaneInbox, takes_a_record_from_the_slot_and_says_so) {
+    Station to(3);
+    for (int round = 0; round < 3; ++round) {
+        Sender from(to.area, 10);
+        from.writer.use_slot();
+        ASSERT_TRUE(from.send(0, 8, true, true));
+        to.poll();
+        const LaneTurns& turns = to.inbox.turns(from.ring);
+        EXPECT_TRUE(turns.confirmed.load());
+        bool confirmed = false;
+        to.got.clear();
+        to.at_each = [&] {
+            EXPECT_EQ(turns.taken.load(), confirmed) << "a record may be overwritten while it is taken";
+        };
+        for (std::uint64_t i = 1; i < 8; ++i) {
+            ASSERT_TRUE(from.answer(i, confirmed));
+            EXPECT_EQ(to.poll(), 1);
+            EXPECT_NE(turns.taken.load(), confirmed);
+            confirmed = turns.taken.load();
+            ASSERT_TRUE(from.send(100 + i));
+            EXPECT_FALSE(from.writer.takes_slot(300, confirmed)) << "a record follows the last answer";
+            ASSERT_TRUE(from.send(200 + i, 300, true, true));
+            EXPECT_EQ(to.poll(), 2);
+        }
+        to.at_each = [] {};
+        ASSERT_EQ(to.got.size(), 7u * 3);
+        for (std::size_t i = 0; i < to.got.size(); ++i) EXPECT_EQ(to.got[i], i % 3 * 100 + i / 3 + 1);
+        from.area.close(from.ring, 10);
+        to.poll_times(2 * LaneInbox::kPatience);
+        ASSERT_TRUE(to.area.is_free(from.ring));
+        EXPECT_FALSE(turns.taken.load()) << "the next sender begins anew";
+        EXPECT_FALSE(turns.confirmed.load());
+    }
+}
+
+TEST(LaneInbox, tells_what_the_sender_has_taken) {
+    Station to(1);
+    Sender from(to.area, 10);
+    LaneTurns& turns = to.inbox.turns(from.ring);
+    alignas(64) static std::byte slot[kLaneSlot];
+    turns.slot = slot;
+    turns.used = kLaneSlot;
+    for (const bool taken : {false, true, true, false}) {
+        ASSERT_TRUE(from.send(1, 8, taken));
+        to.poll();
+        EXPECT_EQ(turns.confirmed.load(), taken);
+    }
+}
+
+TEST(LaneInbox, finds_a_record_in_the_slot_whose_bell_was_missed) {
+    Station to(70);
+    Sender from(to.area, 10);
+    from.writer.use_slot();
+    ASSERT_TRUE(from.put(1, 8, false, true));
+    ASSERT_TRUE(from.put_answer(42, false));
+    to.poll_times(70 * LaneInbox::kLookAround + 1);
+    EXPECT_EQ(to.got, (std::vector<std::uint64_t>{1, 42}));
 }
 
 TEST(LaneInbox, finds_the_first_record_of_a_new_sender) {
@@ -175,6 +262,20 @@ TEST(LaneInbox, hears_the_bell_of_a_drowsy_ring_and_of_one_that_sleeps) {
         EXPECT_EQ(to.poll(), 1) << later;
         EXPECT_EQ(to.got, std::vector<std::uint64_t>{42});
     }
+}
+
+TEST(LaneInbox, a_record_in_the_slot_wakes_a_ring) {
+    FallingAsleep to;
+    for (Sender& each : to.all) {
+        each.writer.use_slot();
+        ASSERT_TRUE(each.send(0, 300, false, true));
+    }
+    do to.poll();
+    while (to.area.control(to.all[66].ring).asleep.load() == 0);
+    to.poll_times(2 * LaneInbox::kPatience);
+    ASSERT_TRUE(to.all[66].answer(42, false));
+    EXPECT_EQ(to.poll(), 1);
+    EXPECT_EQ(to.got.back(), 42u);
 }
 
 TEST(LaneInbox, frees_the_ring_of_a_watched_sender_that_has_ended) {

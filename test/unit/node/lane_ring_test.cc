@@ -21,9 +21,10 @@ constexpr std::uint32_t kRing = kMinLaneRing;
 
 struct Ring {
     alignas(64) std::byte bytes[kRing] = {};
+    alignas(64) std::byte slot[kLaneSlot] = {};
     std::atomic<std::uint64_t> freed{0};
-    LaneWriter<LaneMemory> writer{{bytes, &freed}, kRing};
-    LaneReader<LaneMemory> reader{{bytes, &freed}, kRing};
+    LaneWriter<LaneMemory> writer{{bytes, &freed, slot}, kRing};
+    LaneReader<LaneMemory> reader{{bytes, &freed, slot}, kRing};
     std::uint32_t sent = 0;
 
     bool send(std::uint8_t kind, std::uint32_t length) {
@@ -177,7 +178,7 @@ TEST(LaneRing, a_full_ring_refuses_until_the_reader_has_read_an_eighth) {
 // A ring of which only the beginning is used: what lies behind it must not be touched.
 struct ShortRing : Ring {
     explicit ShortRing(std::uint32_t end) {
-        writer = {{bytes, &freed}, kRing, end};
+        writer = {{bytes, &freed, slot}, kRing, end};
         std::fill(bytes + end, bytes + kRing, kUntouched);
     }
     bool is_rest_untouched() const {
@@ -274,9 +275,10 @@ TEST(LaneRing, less_may_be_used_from_lap_to_lap) {
     constexpr std::uint32_t kLong = 1024 * 1024, kShort = 128 * 1024, kLongest = longest_record_of(kShort);
     std::vector<std::byte> memory(kLong + 64);
     std::byte* const bytes = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+    alignas(64) std::byte slot[kLaneSlot] = {};
     std::atomic<std::uint64_t> freed{0};
-    LaneWriter<LaneMemory> writer({bytes, &freed}, kLong, kShort - 64);
-    LaneReader<LaneMemory> reader({bytes, &freed}, kLong);
+    LaneWriter<LaneMemory> writer({bytes, &freed, slot}, kLong, kShort - 64);
+    LaneReader<LaneMemory> reader({bytes, &freed, slot}, kLong);
     std::minstd_rand random(1);
     std::deque<std::uint32_t> lengths;
     const auto receive = [&] {
@@ -380,6 +382,170 @@ TEST(LaneRing, refuses_words_that_no_writer_writes) {
     }
 }
 
+// -- the slot
+
+// The first record in the ring has told of the slot.
+struct SlotRing : Ring {
+    SlotRing() {
+        writer.use_slot();
+        EXPECT_TRUE(put(1, 8, true));
+        EXPECT_TRUE(receives(1, 8));
+    }
+    bool put(std::uint8_t kind, std::uint32_t length, bool is_answer, bool taken = false) {
+        const auto at = writer.reserve(length);
+        if (!at) return false;
+        for (std::uint32_t i = 0; i < length; ++i) bytes[*at + i] = static_cast<std::byte>(kind + i);
+        writer.publish(kind, length, is_answer, taken);
+        return true;
+    }
+    bool put_in_slot(std::uint8_t kind, std::uint32_t length, bool confirmed) {
+        if (!writer.takes_slot(length, confirmed)) return false;
+        for (std::uint32_t i = 0; i < length; ++i) slot[kLaneWord + i] = static_cast<std::byte>(kind + i);
+        writer.publish_slot(kind, length, false);
+        return true;
+    }
+    bool receives_in_slot(std::uint8_t kind, std::uint32_t length) {
+        const auto record = reader.look();
+        if (!record || !record->is_in_slot() || record->kind != kind || record->bytes != length) return false;
+        for (std::uint32_t i = 0; i < length; ++i)
+            if (slot[kLaneWord + i] != static_cast<std::byte>(kind + i)) return false;
+        reader.pass_slot();
+        return true;
+    }
+};
+
+TEST(LaneSlot, is_not_used_before_the_ring_tells_of_it) {
+    Ring ring;
+    EXPECT_FALSE(ring.writer.takes_slot(300, false)) << "its memory is not provided";
+    ring.writer.use_slot();
+    EXPECT_FALSE(ring.writer.takes_slot(300, false)) << "the reader does not know of it";
+    ASSERT_TRUE(ring.writer.reserve(8));
+    ring.writer.publish(1, 8, true);
+    EXPECT_TRUE(ring.writer.takes_slot(300, false));
+    const std::uint64_t word = lane_word(1, 8, kLaneSlotState);
+    std::memcpy(ring.slot, &word, sizeof word);
+    EXPECT_FALSE(ring.reader.has_slot());
+    EXPECT_FALSE(ring.reader.look()->is_in_slot());
+    ring.reader.pass(*ring.reader.look());
+    EXPECT_TRUE(ring.reader.has_slot());
+    EXPECT_TRUE(ring.reader.look()->is_in_slot());
+}
+
+TEST(LaneSlot, keeps_its_place_in_the_order) {
+    SlotRing ring;
+    ASSERT_TRUE(ring.put_in_slot(1, 300, false));
+    ASSERT_TRUE(ring.put(2, 100, false));
+    ASSERT_TRUE(ring.receives_in_slot(1, 300));
+    ASSERT_TRUE(ring.put(3, 100, false));
+    EXPECT_FALSE(ring.put_in_slot(9, 300, true)) << "records follow the last answer";
+    ASSERT_TRUE(ring.put(4, 300, true));
+    ASSERT_TRUE(ring.put_in_slot(5, 300, true));
+    ASSERT_TRUE(ring.put(6, 100, false));
+    EXPECT_TRUE(ring.receives(2, 100));
+    EXPECT_TRUE(ring.receives(3, 100));
+    EXPECT_TRUE(ring.receives(4, 300));
+    EXPECT_TRUE(ring.receives_in_slot(5, 300));
+    EXPECT_TRUE(ring.receives(6, 100));
+    EXPECT_FALSE(ring.reader.look());
+}
+
+TEST(LaneSlot, is_used_again_only_when_its_reader_has_confirmed_that) {
+    SlotRing ring;
+    bool confirmed = false;
+    for (std::uint8_t i = 1; i < 100; ++i) {
+        ASSERT_TRUE(ring.put_in_slot(i, 200 + i, confirmed));
+        ASSERT_FALSE(ring.writer.takes_slot(300, confirmed)) << "it is not read yet";
+        ASSERT_TRUE(ring.put(i, 300, true));
+        ASSERT_TRUE(ring.receives_in_slot(i, 200 + i));
+        ASSERT_TRUE(ring.receives(i, 300));
+        ASSERT_FALSE(ring.reader.look());
+        confirmed = ring.reader.turn();
+    }
+}
+
+TEST(LaneSlot, takes_records_of_some_lengths_only) {
+    for (const std::uint32_t bytes : {0u, 8u, kLongestBesideSlot, kLaneSlot - kLaneWord + 1, 100'000u})
+        EXPECT_FALSE(SlotRing().writer.takes_slot(bytes, false)) << bytes;
+    for (const std::uint32_t bytes : {kLongestBesideSlot + 1, kLaneSlot - kLaneWord}) {
+        SlotRing ring;
+        EXPECT_TRUE(ring.put_in_slot(7, bytes, false)) << bytes;
+        EXPECT_TRUE(ring.receives_in_slot(7, bytes)) << bytes;
+    }
+}
+
+// In a ring that is used to its end, a skip may come before or behind the record in the slot.
+TEST(LaneSlot, keeps_the_order_over_many_laps) {
+    SlotRing ring;
+    std::minstd_rand random(1);
+    struct Sent {
+        std::uint8_t kind;
+        std::uint32_t bytes;
+        bool in_slot;
+    };
+    std::deque<Sent> sent;
+    bool confirmed = false, answers = true;
+    int used = 0, full = 0;
+    const auto receive = [&] {
+        const Sent next = sent.front();
+        sent.pop_front();
+        return next.in_slot ? ring.receives_in_slot(next.kind, next.bytes) : ring.receives(next.kind, next.bytes);
+    };
+    for (std::uint32_t i = 0; i < 100'000; ++i) {
+        const auto kind = static_cast<std::uint8_t>(1 + i % 200);
+        const std::uint32_t bytes = random() % 3 == 0 ? random() % 5000 : 193 + random() % 1800;
+        const bool is_answer = std::exchange(answers, false);
+        if (is_answer && ring.put_in_slot(kind, bytes, confirmed)) {
+            sent.push_back({kind, bytes, true});
+            ++used;
+        } else if (ring.put(kind, bytes, is_answer)) {
+            sent.push_back({kind, bytes, false});
+        } else {
+            ++full;  // and perhaps a skip is published
+        }
+        while (!sent.empty() && random() % 5 > 0) {
+            ASSERT_TRUE(receive()) << "record " << i;
+            confirmed = ring.reader.turn();
+            answers = random() % 4 > 0;
+        }
+        while (sent.size() > 6) ASSERT_TRUE(receive()) << "record " << i;
+    }
+    while (!sent.empty()) ASSERT_TRUE(receive());
+    EXPECT_FALSE(ring.reader.look());
+    EXPECT_GT(used, 3000);
+    EXPECT_GT(full, 10);
+}
+
+TEST(LaneSlot, refuses_words_that_no_writer_writes) {
+    for (const std::uint64_t word :
+         {lane_word(1, kLaneSlot - kLaneWord + 1, kLaneSlotState), lane_word(0, 8, kLaneSlotState),
+          lane_word(kLaneSkip, 0, kLaneSlotState), lane_word(1, 8, kLaneTurn), ~std::uint64_t{0}}) {
+        SlotRing ring;
+        std::memcpy(ring.slot, &word, sizeof word);
+        const auto record = ring.reader.look();
+        ASSERT_TRUE(record) << word;
+        EXPECT_EQ(record->kind, 0) << word;
+    }
+    for (const std::uint64_t slot : {kLaneTurn, kLaneSlotState}) {  // follows a record in the slot, where there is none
+        Ring ring;
+        const std::uint64_t word = lane_word(1, 8, slot);
+        std::memcpy(ring.bytes, &word, sizeof word);
+        ASSERT_TRUE(ring.reader.look());
+        EXPECT_EQ(ring.reader.look()->kind, 0) << slot;
+    }
+}
+
+TEST(LaneSlot, words_tell_what_has_been_taken) {
+    SlotRing ring;
+    for (const bool taken : {true, false}) {
+        ASSERT_TRUE(ring.put(1, 100, true, taken));
+        EXPECT_EQ(ring.reader.look()->taken, taken);
+        ring.reader.pass(*ring.reader.look());
+    }
+    ASSERT_TRUE(ring.writer.takes_slot(300, false));
+    ring.writer.publish_slot(1, 300, true);
+    EXPECT_TRUE(ring.reader.look()->taken);
+}
+
 // -- the model ------------------------------------------------------------------------------------------------------
 //
 // Memory as the views of C++'s release and acquire (Kang et al., POPL 2017, without promises): each place has a list of
@@ -434,6 +600,8 @@ private:
 
 constexpr std::uint32_t kModelRing = 1024;
 constexpr std::uint32_t kFreedPlace = kModelRing / 8;
+constexpr std::uint32_t kSlotPlace = kFreedPlace + 1, kSlotPlaces = 40;
+constexpr std::uint32_t kOneDirection = kSlotPlace + kSlotPlaces;  // places
 
 struct Late {
     std::uint32_t place, oldest;
@@ -446,7 +614,7 @@ struct ModelThread {
 
     Model* model;
     Orders orders;
-    View seen = View(kFreedPlace + 1, 0);
+    View seen = View(model->places(), 0);
     std::deque<Late> late;
     bool wrong = false;
 
@@ -459,28 +627,35 @@ struct ModelThread {
 
 struct ModelMemory {
     ModelThread* thread = nullptr;
-    std::uint64_t load_word(std::uint32_t at) {
-        return thread->model->load(thread->seen, at / 8, thread->orders.consume);
-    }
+    std::uint32_t first = 0;  // place of the ring
+    std::uint64_t load_word(std::uint32_t at) { return load(at / 8); }
     void clear_word(std::uint32_t at) {
-        if (thread->orders.clear) thread->model->store(thread->seen, at / 8, 0, false);
+        if (thread->orders.clear) thread->model->store(thread->seen, first + at / 8, 0, false);
     }
     void prepare_to_write(std::uint32_t, std::uint32_t) {}
     void prepare_to_read(std::uint32_t, std::uint32_t) {}
-    void publish_word(std::uint32_t at, std::uint64_t word) {
-        thread->model->store(thread->seen, at / 8, word, thread->orders.publish);
+    void prepare_to_read_slot(std::uint32_t) {}
+    void publish_word(std::uint32_t at, std::uint64_t word) { publish(at / 8, word); }
+    std::uint64_t load_freed() { return thread->model->load(thread->seen, first + kFreedPlace, true); }
+    void store_freed(std::uint64_t position) { release(kFreedPlace, position, thread->orders.free); }
+    std::uint64_t load_slot() { return load(kSlotPlace); }
+    void publish_slot(std::uint64_t word) { publish(kSlotPlace, word); }
+
+private:
+    std::uint64_t load(std::uint32_t place) {
+        return thread->model->load(thread->seen, first + place, thread->orders.consume);
     }
-    std::uint64_t load_freed() { return thread->model->load(thread->seen, kFreedPlace, true); }
-    void store_freed(std::uint64_t position) {
-        while (thread->orders.free && !thread->late.empty()) thread->do_late_load();
-        thread->model->store(thread->seen, kFreedPlace, position, thread->orders.free);
+    void publish(std::uint32_t place, std::uint64_t word) { release(place, word, thread->orders.publish); }
+    void release(std::uint32_t place, std::uint64_t value, bool in_order) {
+        while (in_order && !thread->late.empty()) thread->do_late_load();
+        thread->model->store(thread->seen, first + place, value, in_order);
     }
 };
 
 // Runs writer and reader in a random order of steps. Returns false if the reader has read anything that was not written
 // as it is, or in another order.
 bool survives(Orders orders, unsigned seed) {
-    Model model(kFreedPlace + 1, seed);
+    Model model(kOneDirection, seed);
     ModelThread writes(&model, orders), reads(&model, orders);
     // In half of the runs only the beginning is used until it is full for the second time.
     const std::uint32_t first = seed % 2 == 0 ? kModelRing : kModelRing / 2;
@@ -531,7 +706,7 @@ bool survives(Orders orders, unsigned seed) {
 
 // The same with records that the writer publishes first and then writes in parts.
 bool parts_survive(Orders orders, unsigned seed) {
-    Model model(kFreedPlace + 1, seed);
+    Model model(kOneDirection, seed);
     ModelThread writes(&model, orders), reads(&model, orders);
     const ModelMemory to{&writes}, from{&reads};
     LaneWriter<ModelMemory> writer(to, kModelRing);
@@ -579,6 +754,72 @@ bool parts_survive(Orders orders, unsigned seed) {
     return !reads.wrong && read == kRecords;
 }
 
+// One process sends records, also through the slot; the other one answers now and then, and tells so what it has taken. Of
+// the process that answers, late loads end with its next record.
+int in_slot = 0;
+bool slot_survives(Orders orders, unsigned seed) {
+    Model model(2 * kOneDirection, seed);
+    ModelThread asks(&model, orders), answers(&model, orders);
+    LaneWriter<ModelMemory> writer(ModelMemory{&asks}, kModelRing),
+        answer_writer(ModelMemory{&answers, kOneDirection}, kModelRing);
+    LaneReader<ModelMemory> reader(ModelMemory{&answers}, kModelRing),
+        answer_reader(ModelMemory{&asks, kOneDirection}, kModelRing);
+    constexpr std::uint32_t kRecords = 60;
+    // The ring has room for a record of 25 words, with a skip before it, when the reader has told of one half.
+    const auto words_of = [](std::uint32_t n) { return n % 5 == 4 ? 3u : 25u; };
+    const auto value = [](std::uint32_t n, std::uint32_t i) { return lane_word(2, (n + i) % 64); };
+    std::uint32_t written = 0, read = 0, unanswered = 0;
+    bool is_answer = true, confirmed = false;
+    for (int step = 0; step < 40000 && read < kRecords; ++step) {
+        if (model.pick(2) == 0) {
+            if (const auto record = answer_reader.look()) {
+                if (record->kind != 3) return false;
+                confirmed = record->taken;
+                is_answer = true;
+                answer_reader.pass(*record);
+            }
+            if (written == kRecords || (!is_answer && model.pick(16) > 0)) continue;
+            const std::uint32_t words = words_of(written);
+            const auto write_at = [&](std::uint32_t place) {
+                for (std::uint32_t i = 0; i < words; ++i) model.store(asks.seen, place + i, value(written, i), false);
+            };
+            if (written == 3) writer.use_slot();
+            if (is_answer && writer.takes_slot(words * 8, confirmed)) {
+                write_at(kSlotPlace + 1);
+                writer.publish_slot(1, words * 8, false);
+                ++in_slot;
+            } else {
+                const auto at = writer.reserve(words * 8);
+                if (!at) continue;
+                write_at(*at / 8);
+                writer.publish(1, words * 8, is_answer);
+            }
+            is_answer = false;
+            ++written;
+            continue;
+        }
+        if (!answers.late.empty() && model.pick(3) == 0) answers.do_late_load();
+        if (const auto record = reader.look()) {
+            const std::uint32_t words = words_of(read);
+            if (record->kind != 1 || record->bytes != words * 8) return false;
+            for (std::uint32_t i = 0; i < words; ++i) {
+                const std::uint32_t place = (record->is_in_slot() ? kSlotPlace + 1 : record->at / 8) + i;
+                answers.late.push_back({place, answers.seen[place], value(read, i)});
+            }
+            while (answers.late.size() > 12) answers.do_late_load();
+            if (record->is_in_slot()) reader.pass_slot();
+            else reader.pass(*record);
+            ++read;
+            ++unanswered;
+        }
+        if (unanswered == 0 || model.pick(3) > 0 || !answer_writer.reserve(8)) continue;
+        unanswered = 0;
+        answer_writer.publish(3, 8, true, reader.turn());
+    }
+    while (!answers.late.empty()) answers.do_late_load();
+    return !answers.wrong && read == kRecords;
+}
+
 int failures(Orders orders, int runs, bool (*survive)(Orders, unsigned) = survives) {
     int count = 0;
     for (int seed = 1; seed <= runs; ++seed)
@@ -598,6 +839,20 @@ TEST(LaneRingModel, would_fail_if_telling_what_is_read_did_not_release) {
 
 TEST(LaneRingModel, would_fail_if_the_next_word_were_not_cleared) { EXPECT_GT(failures({.clear = false}, 200), 20); }
 
+TEST(LaneSlotModel, survives_weakly_ordered_memory) {
+    in_slot = 0;
+    EXPECT_EQ(failures({}, 2000, slot_survives), 0);
+    EXPECT_GT(in_slot, 2000 * 10);
+}
+
+TEST(LaneSlotModel, would_fail_if_publishing_did_not_release) {
+    EXPECT_GT(failures({.publish = false}, 200, slot_survives), 20);
+}
+
+TEST(LaneSlotModel, would_fail_if_reading_a_word_did_not_acquire) {
+    EXPECT_GT(failures({.consume = false}, 200, slot_survives), 20);
+}
+
 TEST(LanePartsModel, survive_weakly_ordered_memory) { EXPECT_EQ(failures({}, 2000, parts_survive), 0); }
 
 TEST(LanePartsModel, would_fail_if_telling_what_is_written_did_not_release) {
@@ -614,7 +869,7 @@ TEST(LanePartsModel, would_fail_if_it_were_not_zero_at_first) {
 
 TEST(LaneParts, tell_no_more_than_there_is_and_no_less_than_is_known) {
     Ring ring;
-    LaneParts<LaneMemory> parts({ring.bytes, &ring.freed}, 64);
+    LaneParts<LaneMemory> parts({ring.bytes, &ring.freed, ring.slot}, 64);
     parts.begin();
     EXPECT_EQ(parts.written(0, 1000), 0u);
     parts.tell(400);

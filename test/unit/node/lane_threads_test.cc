@@ -80,5 +80,97 @@ TEST(LaneThreads, every_record_arrives_once_whole_and_in_order) {
     EXPECT_TRUE(area.is_free(1));
 }
 
+// One of two processes that send each other records of which many go through the slots.
+struct Partner {
+    static constexpr LaneShape kShape{1, kMinLaneRing};
+    static constexpr std::uint32_t kExchanges = 20'000;
+
+    Partner() : memory(static_cast<std::byte*>(std::aligned_alloc(4096, kBytes))) {
+        std::memset(memory.get(), 0, kBytes);
+        area = LaneArea(memory.get(), kShape);
+        area.prepare();
+        inbox = LaneInbox(area);
+    }
+    void meet(const Partner& other) {
+        to = other.area;
+        to.claim(1, 0);
+        writer = LaneWriter<LaneMemory>(to.memory_of(0), kShape.ring_bytes);
+        writer.use_slot();
+    }
+    static std::uint32_t length_of(std::uint32_t n) { return n % 7 == 0 ? 8 : 200 + n * 7919 % 1800; }
+
+    void send(std::uint32_t n) {
+        const std::uint32_t bytes = length_of(n);
+        const bool taken = inbox.turns(0).taken.load(std::memory_order_acquire);
+        std::byte* at = nullptr;
+        if (writer.takes_slot(bytes, inbox.turns(0).confirmed.load(std::memory_order_acquire)))
+            at = to.slot(0) + kLaneWord;
+        const bool is_in_slot = at != nullptr;
+        LanePlace place;
+        while (!at) {
+            if (wrong > 0) return;
+            if ((place = writer.reserve(bytes))) at = to.ring(0) + *place;
+            else std::this_thread::yield();
+        }
+        std::memset(at, static_cast<int>(n & 0xff), bytes);
+        std::memcpy(at, &n, sizeof n);
+        if (is_in_slot) {
+            writer.publish_slot(1, bytes, taken);
+            inbox.turns(0).slot.store(to.slot(0), std::memory_order_relaxed);
+            inbox.turns(0).used.store(lane_record_bytes(bytes), std::memory_order_relaxed);
+            ++in_slot;
+        } else {
+            writer.publish(1, bytes, true, taken);
+        }
+        to.wake(0);
+    }
+    // Returns when `until` records have arrived.
+    void receive(std::uint32_t until) {
+        const auto take = [this](std::uint8_t, const std::byte* body, std::uint32_t bytes) {
+            std::uint32_t n;
+            std::memcpy(&n, body, sizeof n);
+            if (n != received++ || bytes != length_of(n)) ++wrong;
+            for (std::uint32_t i = sizeof n; i < bytes; ++i)
+                if (body[i] != static_cast<std::byte>(n & 0xff)) ++wrong;
+            return true;
+        };
+        while (received < until && wrong == 0)
+            if (inbox.poll(
+                    take, [](std::uint32_t) { ++wrong; }, [](std::uint32_t) { return false; }) == 0)
+                std::this_thread::yield();
+    }
+
+    static constexpr std::size_t kBytes = (LaneArea::bytes_for(kShape) + 4095) & ~std::size_t{4095};
+    std::unique_ptr<std::byte, Free> memory;
+    LaneArea area, to;
+    LaneInbox inbox;
+    LaneWriter<LaneMemory> writer;
+    std::uint32_t received = 0, in_slot = 0;
+    inline static std::atomic<int> wrong{0};  // of both: neither waits for the other then
+};
+
+// Now and then one of them sends several records.
+TEST(LaneThreads, records_in_slots_keep_their_order_and_contents) {
+    Partner first, second;
+    first.meet(second);
+    second.meet(first);
+    const auto run = [](Partner& one, bool begins) {
+        std::uint32_t sent = 0, expected = 0;
+        for (std::uint32_t n = 0; n < Partner::kExchanges && Partner::wrong == 0; ++n) {
+            const std::uint32_t records = n % 11 == 0 ? 3 : 1;
+            if (!begins) one.receive(expected += records);
+            for (std::uint32_t i = 0; i < records; ++i) one.send(sent++);
+            if (begins) one.receive(expected += records);
+        }
+    };
+    std::thread other(run, std::ref(second), false);
+    run(first, true);
+    other.join();
+    EXPECT_EQ(Partner::wrong, 0);
+    for (const Partner* each : {&first, &second}) {
+        EXPECT_GT(each->in_slot, Partner::kExchanges / 4);
+    }
+}
+
 }  // namespace
 }  // namespace coop::node

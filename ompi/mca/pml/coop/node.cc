@@ -165,7 +165,7 @@ LaneOut* Neighbour::count_knock() noexcept {
         if (left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
         if (left != 0) return lane.get();
         lane = LaneOut::open(
-            card.pid, lane_card, is_guest,
+            card.pid, name, lane_card, is_guest,
             {.may_copy = !copy_error && kernel_copies_messages(), .reads = copies_by_cma && kernel_copies_messages()},
             error);
         lane_in.store(kNoLane, std::memory_order_relaxed);
@@ -224,6 +224,7 @@ std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) n
     if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
     auto fresh = std::make_unique<Neighbour>();
     fresh->card = card.board;
+    fresh->name = name_of(proc);
     if (!own_memory) fresh->card.fd = -1;  // sharing needs the memory of both
     fresh->lane_card = card.lane;
     fresh->is_guest = !is_of_our_job(proc);

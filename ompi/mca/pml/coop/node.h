@@ -38,6 +38,7 @@ struct BoardCard {
 // Another process of this node. Its Process owns it.
 struct Neighbour {
     BoardCard card{};
+    std::uint64_t name = 0;                    // name_of() its process
     int copy_error = 0;                        // errno of the test copy; 0: it worked, or copies need no test
     bool copies_by_cma = false;                // we can read its memory by CMA, and it has read memory of its own so
     std::atomic<NodeMemory*> memory{nullptr};  // null: not mapped here; look_again() maps it

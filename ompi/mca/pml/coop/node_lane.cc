@@ -26,7 +26,7 @@ namespace {
 // about long ones.
 constexpr std::uint32_t kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
-constexpr std::uint32_t kLaneLayout = 4;  // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 5;  // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
 constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
@@ -170,7 +170,8 @@ bool take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
 }
 
 [[gnu::noinline]] void take_other(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
-    if (kind == kInParts || kind == kOffered) return take_parts(body, bytes, kind == kOffered);
+    if ((kind == kInParts || kind == kOffered) && own->area.is_in_ring(body))
+        return take_parts(body, bytes, kind == kOffered);
     Head head;
     std::size_t copied = 0;
     switch (static_cast<wire::Kind>(kind)) {
@@ -203,7 +204,8 @@ int poll_now(Receiving& it) noexcept {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
-LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest,
+// A ring of a guest may change hands, and with it the turns of its slot. On a crowded node the processes share caches.
+LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, std::uint64_t name, bool is_guest,
                  Kernel kernel) noexcept
     : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest),
       earns_(kernel.may_copy), may_offer_(kernel.reads && !is_guest && !module.threads && !module.crowded),
@@ -216,7 +218,7 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       limit_(shape.ring_bytes, bounds(shape.ring_bytes), alone_until_found(bounds(shape.ring_bytes)),
              may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)), laps_(shape.ring_bytes),
-      provided_(writer_.end()) {}
+      provided_(writer_.end()), neighbour_(is_guest || module.crowded ? 0 : name) {}
 
 // On a crowded node a message goes through the lane in one packet, or another way: no fragments, and not above kLongestOfMany.
 node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
@@ -276,6 +278,29 @@ node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
     return {};
 }
 
+// The search takes some time, and the neighbour may never send us anything.
+void LaneOut::look_for_turns() noexcept {
+    if (neighbour_ == 0 || !own || !std::has_single_bit(++searches_)) return;
+    const auto ring = own->area.ring_of(neighbour_);
+    if (!ring) return;
+    turns_ = &own->inbox.turns(*ring);
+    if (!module.faults.hit(Fault::kPages) && provide(area_.slot(ring_), node::kLaneSlot) == 0) writer_.use_slot();
+}
+
+bool LaneOut::takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept {
+    if (!turns_) look_for_turns();
+    // Of longer messages the copy into the ring is timed.
+    return turns_ && kind == wire::Kind::kMatch && bytes < timed_from_ &&
+           writer_.takes_slot(bytes, turns_->confirmed.load(std::memory_order_acquire));
+}
+
+void LaneOut::publish_slot(wire::Kind kind, std::uint32_t bytes) noexcept {
+    writer_.publish_slot(static_cast<std::uint8_t>(kind), bytes, has_taken());
+    turns_->slot.store(area_.slot(ring_), std::memory_order_relaxed);
+    turns_->used.store(node::lane_record_bytes(bytes), std::memory_order_relaxed);
+    area_.wake(ring_);
+}
+
 void LaneOut::begin_lap() noexcept {
     if (module.crowded) return;
     const std::uint32_t end = laps_.next(writer_.end(), writer_.end_lap(), Ticks::now());
@@ -308,7 +333,10 @@ std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
 }
 
 void LaneOut::publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
-    writer_.publish(kind, bytes, is_answer() && kind == kInParts);
+    const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+    const bool answers = std::exchange(arrived_, arrived) != arrived;
+    if (answers && !turns_) look_for_turns();
+    writer_.publish(kind, bytes, answers && kind == kInParts, has_taken());
     area_.wake(ring_);
 }
 
@@ -384,10 +412,13 @@ void serve_own_offer() noexcept {
     if (offering) offering->look_for_answer();
 }
 
-LaneOut::~LaneOut() { area_.close(ring_, static_cast<std::int32_t>(getpid())); }
+LaneOut::~LaneOut() {
+    if (turns_) turns_->used.store(0, std::memory_order_relaxed);
+    area_.close(ring_, static_cast<std::int32_t>(getpid()));
+}
 
-std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, bool is_guest, Kernel kernel,
-                                       int& error) noexcept {
+std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, const LaneCard& card, bool is_guest,
+                                       Kernel kernel, int& error) noexcept {
     const node::LaneShape shape{card.rings, card.ring_bytes};
     error = EBADF;
     if (!shape.valid() || card.layout != kLaneLayout) return nullptr;
@@ -402,7 +433,10 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, const LaneCard& card, b
     if (!ring) return nullptr;
     if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
     error = provide(area.ring(*ring), first_end(shape));
-    if (error == 0) return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, is_guest, kernel));
+    if (error == 0) {
+        if (!is_guest) area.introduce(*ring, name_of(ompi_proc_local()));
+        return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, name, is_guest, kernel));
+    }
     area.close(*ring, self);
     return nullptr;
 }

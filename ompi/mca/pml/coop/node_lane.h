@@ -23,6 +23,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "coop/node/lane_area.h"
+#include "coop/node/lane_inbox.h"
 #include "coop/node/lane_laps.h"
 #include "coop/node/lane_offer.h"
 #include "coop/node/segment.h"
@@ -48,10 +49,10 @@ public:
         bool may_copy = false;  // messages may go by a copy of the kernel until they are worth a longer ring
         bool reads = false;     // the neighbour can copy from our memory with process_vm_readv()
     };
-    // `is_guest`: we belong to another job than the neighbour. Null: no memory, or no free ring; `error` has an errno then,
-    // or 0 if all rings are in use.
-    static std::unique_ptr<LaneOut> open(std::int32_t pid, const LaneCard& card, bool is_guest, Kernel kernel,
-                                         int& error) noexcept;
+    // `name`: of the neighbour, as name_of() tells. `is_guest`: we belong to another job than it. Null: no memory, or no free ring;
+    // `error` has an errno then, or 0 if all rings are in use.
+    static std::unique_ptr<LaneOut> open(std::int32_t pid, std::uint64_t name, const LaneCard& card, bool is_guest,
+                                         Kernel kernel, int& error) noexcept;
     ~LaneOut();
     LaneOut(const LaneOut&) = delete;
     LaneOut& operator=(const LaneOut&) = delete;
@@ -177,7 +178,8 @@ private:
         std::optional<bool> is_copied;    // by the receiver; nothing: no answer yet
     };
 
-    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, bool is_guest, Kernel kernel) noexcept;
+    LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, std::uint64_t name, bool is_guest,
+            Kernel kernel) noexcept;
 
     node::LanePlace reserve(std::uint32_t bytes) noexcept {
         if (const node::LanePlace at = writer_.reserve(bytes)) [[likely]]
@@ -187,11 +189,6 @@ private:
     // After a record at the beginning of the ring: decides how much of it to use.
     void begin_lap() noexcept;
     node::LanePlace reserve_more(std::uint32_t bytes) noexcept;
-    // Whether packets have arrived here, from anybody, since the last call.
-    bool is_answer() noexcept {
-        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
-        return std::exchange(arrived_, arrived) != arrived;
-    }
     // The largest message that is quicker through the lane, as was measured. On a crowded node a CPU makes one copy after the
     // other, so both count, as they do for alone().
     std::size_t found_max(bool waits) const noexcept {
@@ -223,16 +220,36 @@ private:
 
     template <class Write>
     [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
+        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+        const bool answers = arrived != arrived_;
+        if (answers && takes_slot(kind, static_cast<std::uint32_t>(bytes))) [[unlikely]]
+            return put_in_slot(kind, arrived, write);
         const node::LanePlace at = reserve(static_cast<std::uint32_t>(bytes));
         if (!at) return false;
         const std::size_t written = write(area_.ring(ring_) + *at);
         if (written == 0) return false;
-        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written), is_answer());
+        writer_.publish(static_cast<std::uint8_t>(kind), static_cast<std::uint32_t>(written), answers, has_taken());
         area_.wake(ring_);
+        arrived_ = arrived;
         if (*at == node::kLaneWord) [[unlikely]]
             begin_lap();
         return true;
     }
+    template <class Write>
+    [[gnu::always_inline]] bool put_in_slot(wire::Kind kind, std::uint32_t arrived, Write& write) noexcept {
+        const std::size_t written = write(area_.slot(ring_) + node::kLaneWord);
+        if (written == 0) return false;
+        publish_slot(kind, static_cast<std::uint32_t>(written));
+        arrived_ = arrived;
+        return true;
+    }
+    // Whether an answer goes into the slot (coop/node/lane_ring.h).
+    bool takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
+    void publish_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
+    // The turn that the neighbour should know: of its last record that we have taken from its slot.
+    bool has_taken() const noexcept { return turns_ && turns_->taken.load(std::memory_order_acquire); }
+    // Finds the ring of the neighbour in our own memory. Until then it cannot know that we have taken anything from its slot.
+    void look_for_turns() noexcept;
 
     node::Segment segment_;
     node::LaneArea area_;
@@ -250,6 +267,9 @@ private:
     node::LaneLaps laps_;                        // under `lock_`
     std::uint32_t provided_;                     // bytes of the ring that the system has provided; under `lock_`
     std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
+    const std::uint64_t neighbour_;              // its name; 0: no slots are used
+    node::LaneTurns* turns_ = nullptr;           // of its ring in our memory; null: not found; under `lock_`
+    unsigned searches_ = 0;                      // answers without `turns_`; under `lock_`
     SpinLock lock_;
 };
 

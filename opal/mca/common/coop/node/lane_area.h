@@ -7,7 +7,8 @@
 //     bells     one bit per ring: its writer has written although its reader slept
 //     kept      bytes of long messages that the owner has taken from the rings and not received yet
 //     claims    one word per ring: free, or who writes to it
-//     controls  per ring: how far it is read, an answer of its reader, and whether the reader sleeps
+//     controls  per ring: who its sender is, how far it is read, an answer of its reader, and whether the reader sleeps
+//     slots     one per ring
 //     rings
 //
 // States of a claim:
@@ -70,6 +71,7 @@ public:
 
     struct alignas(kLine) Control {
         std::atomic<std::uint64_t> freed;                  // written by the reader now and then
+        std::atomic<std::uint64_t> sender;                 // its name, if it has introduced itself
         std::atomic<std::uint64_t> answer;                 // to the last offer in the ring (node/lane_offer.h)
         alignas(kLine) std::atomic<std::uint32_t> asleep;  // written by the reader seldom, read by the writer often
     };
@@ -78,13 +80,13 @@ public:
     LaneArea() = default;
     LaneArea(std::byte* memory, LaneShape shape) noexcept
         : memory_(memory), controls_(reinterpret_cast<Control*>(memory + controls_at(shape.rings))),
-          rings_(memory + rings_at(shape.rings)), shape_(shape) {}
+          slots_(memory + slots_at(shape.rings)), rings_(memory + rings_at(shape.rings)), shape_(shape) {}
 
     static constexpr std::size_t bytes_for(LaneShape shape) noexcept {
         return rings_at(shape.rings) + std::size_t{shape.rings} * shape.ring_bytes;
     }
-    // Bytes before the rings.
-    static constexpr std::size_t head_bytes(LaneShape shape) noexcept { return rings_at(shape.rings); }
+    // Bytes before the slots and rings.
+    static constexpr std::size_t head_bytes(LaneShape shape) noexcept { return slots_at(shape.rings); }
 
     explicit operator bool() const noexcept { return memory_ != nullptr; }
     const LaneShape& shape() const noexcept { return shape_; }
@@ -106,12 +108,14 @@ public:
     }
     Control& control(std::uint32_t ring) const noexcept { return controls_[ring]; }
     std::byte* ring(std::uint32_t ring) const noexcept { return rings_ + std::size_t{ring} * shape_.ring_bytes; }
+    bool is_in_ring(const std::byte* body) const noexcept { return body >= rings_; }
     // The ring in which `body` lies.
     std::uint32_t ring_at(const std::byte* body) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(body - ring(0)) / shape_.ring_bytes);
     }
     std::atomic<std::uint64_t>& answer(std::uint32_t ring) const noexcept { return control(ring).answer; }
-    LaneMemory memory_of(std::uint32_t at) const noexcept { return {ring(at), &control(at).freed}; }
+    std::byte* slot(std::uint32_t ring) const noexcept { return slots_ + std::size_t{ring} * kLaneSlot; }
+    LaneMemory memory_of(std::uint32_t at) const noexcept { return {ring(at), &control(at).freed, slot(at)}; }
 
     // -- by a sender
 
@@ -125,6 +129,10 @@ public:
                 return i;
         }
         return std::nullopt;
+    }
+    // After claim(): `name` is not 0, and no other process has it.
+    void introduce(std::uint32_t ring, std::uint64_t name) const noexcept {
+        control(ring).sender.store(name, std::memory_order_release);
     }
     // After its last record.
     void close(std::uint32_t ring, std::int32_t pid) const noexcept {
@@ -145,6 +153,12 @@ public:
 
     // -- by the reader
 
+    // The ring of the sender with this name.
+    std::optional<std::uint32_t> ring_of(std::uint64_t name) const noexcept {
+        for (std::uint32_t i = 0; i < shape_.rings; ++i)
+            if (control(i).sender.load(std::memory_order_acquire) == name) return i;
+        return std::nullopt;
+    }
     bool is_free(std::uint32_t ring) const noexcept { return claim_of(ring).load(std::memory_order_relaxed) == kFree; }
     bool is_closed(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kClosed;
@@ -156,9 +170,11 @@ public:
     bool is_watched(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kWatched;
     }
-    // Frees a ring whose sender is done and whose records are all read.
-    void reset(std::uint32_t ring) const noexcept {
+    // Frees a ring whose sender is done and whose records are all read. `has_slot`: its sender has provided the memory of the slot.
+    void reset(std::uint32_t ring, bool has_slot) const noexcept {
         memory_of(ring).clear_word(0);
+        if (has_slot) memory_of(ring).publish_slot(0);
+        control(ring).sender.store(0, std::memory_order_relaxed);
         control(ring).freed.store(0, std::memory_order_relaxed);
         control(ring).answer.store(0, std::memory_order_relaxed);
         control(ring).asleep.store(1, std::memory_order_relaxed);
@@ -176,14 +192,17 @@ private:
     static constexpr std::size_t controls_at(std::uint32_t rings) noexcept {
         return 2 * kLine + round_up(rings * sizeof(std::uint64_t), kLine);
     }
-    // Whole pages: those of a ring that nobody has claimed are never touched.
-    static constexpr std::size_t rings_at(std::uint32_t rings) noexcept {
+    // Whole pages: those of a ring that nobody has claimed, and of slots that nobody writes, are never touched.
+    static constexpr std::size_t slots_at(std::uint32_t rings) noexcept {
         return round_up(controls_at(rings) + rings * sizeof(Control), kPage);
+    }
+    static constexpr std::size_t rings_at(std::uint32_t rings) noexcept {
+        return round_up(slots_at(rings) + rings * std::size_t{kLaneSlot}, kPage);
     }
 
     std::byte* memory_ = nullptr;
     Control* controls_ = nullptr;
-    std::byte* rings_ = nullptr;
+    std::byte *slots_ = nullptr, *rings_ = nullptr;
     LaneShape shape_;
 };
 

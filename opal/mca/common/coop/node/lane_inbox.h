@@ -28,9 +28,21 @@
 #include <memory>
 #include <vector>
 
+#include "coop/base/prefetch.h"
 #include "coop/node/lane_area.h"
 
 namespace coop::node {
+
+// What the reader of a ring and the writer of the ring in the other direction, which are in one process, tell each other about the
+// slots of both (node/lane_ring.h).
+struct alignas(kLaneLine) LaneTurns {
+    std::atomic<bool> taken{false};  // by the reader: the turn of the last record that it has taken from its slot
+    std::atomic<bool> confirmed{
+        false};  // by the reader: the turn of the writer's slot, as the other process has taken it
+    // By the writer: what its last record has used of its slot. The next one is probably as long.
+    std::atomic<std::byte*> slot{nullptr};
+    std::atomic<std::uint32_t> used{0};
+};
 
 class LaneInbox {
 public:
@@ -38,7 +50,8 @@ public:
 
     LaneInbox() = default;
     explicit LaneInbox(LaneArea area)
-        : area_(area), words_((area.shape().rings + 63) / 64), rings_(area.shape().rings) {
+        : area_(area), words_((area.shape().rings + 63) / 64), rings_(area.shape().rings),
+          turns_(new LaneTurns[area.shape().rings]) {
         for (std::uint32_t i = 0; i < rings_.size(); ++i) start(i);
         awake_.reserve(rings_.size());
     }
@@ -62,6 +75,9 @@ public:
         return records;
     }
 
+    // Lives as long as this object.
+    LaneTurns& turns(std::uint32_t ring) noexcept { return turns_[ring]; }
+
     std::size_t awake() const noexcept { return awake_.size(); }  // drowsy ones included
 
 private:
@@ -70,7 +86,23 @@ private:
         std::uint32_t idle = 0;  // polls without a record
         bool is_awake = false;   // or drowsy
         bool is_drowsy = false;
+        bool confirmed = false;  // as in LaneTurns
     };
+
+    void pass_slot(std::uint32_t at) noexcept {
+        rings_[at].reader.pass_slot();
+        turns_[at].taken.store(rings_[at].reader.turn(), std::memory_order_release);
+    }
+    // The other process has taken our record from the slot. It still polls the first line, but no longer needs the others: this
+    // core takes them while it is busy with the record that has told so.
+    [[gnu::noinline]] void confirm(std::uint32_t at) noexcept {
+        LaneTurns& turns = turns_[at];
+        const std::byte* const slot = turns.slot.load(std::memory_order_relaxed);
+        const std::uint32_t used = turns.used.load(std::memory_order_relaxed);
+        for (std::uint32_t line = kLaneLine; line < used; line += kLaneLine) prefetch_to_write(slot + line);
+        rings_[at].confirmed = !rings_[at].confirmed;
+        turns.confirmed.store(rings_[at].confirmed, std::memory_order_release);
+    }
 
     void start(std::uint32_t ring) noexcept {
         rings_[ring].reader = LaneReader<LaneMemory>(area_.memory_of(ring), area_.shape().ring_bytes);
@@ -95,7 +127,7 @@ private:
     }
 
     template <class Take, class Damaged>
-    int drain(std::uint32_t at, Take&& take, Damaged&& damaged) {
+    [[gnu::always_inline]] int drain(std::uint32_t at, Take&& take, Damaged&& damaged) {
         LaneReader<LaneMemory>& reader = rings_[at].reader;
         std::byte* const bytes = area_.ring(at);
         int records = 0;
@@ -104,8 +136,13 @@ private:
                 damaged(at);
                 break;
             }
-            const bool goes_on = take(record->kind, bytes + record->at, record->bytes);
-            reader.pass(*record);
+            if (record->taken != rings_[at].confirmed) [[unlikely]]
+                confirm(at);
+            const bool is_in_slot = record->is_in_slot();
+            std::byte* const body = is_in_slot ? area_.slot(at) + kLaneWord : bytes + record->at;
+            const bool goes_on = take(record->kind, body, record->bytes);
+            if (is_in_slot) pass_slot(at);
+            else reader.pass(*record);
             if (++records == static_cast<int>(kMostRecords) || !goes_on) break;
         }
         if (records > 0) stir(at);
@@ -147,9 +184,12 @@ private:
     }
 
     void free(std::uint32_t ring) noexcept {
+        const bool has_slot = rings_[ring].reader.has_slot();
         rings_[ring] = {};
+        turns_[ring].taken.store(false, std::memory_order_relaxed);
+        turns_[ring].confirmed.store(false, std::memory_order_relaxed);
         start(ring);
-        area_.reset(ring);
+        area_.reset(ring, has_slot);
     }
 
     template <class IsGone>
@@ -164,6 +204,7 @@ private:
     LaneArea area_;
     std::uint32_t words_ = 0, polls_ = 0;
     std::vector<Ring> rings_;
+    std::unique_ptr<LaneTurns[]> turns_;
     std::vector<std::uint32_t> awake_;
 };
 

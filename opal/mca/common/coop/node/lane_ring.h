@@ -19,6 +19,17 @@
 // because node/lane_laps.h has chosen a shorter lap. The reader assumes that this part ends with the farthest record that it
 // has seen.
 //
+// Beside the ring there is a slot for one record, of up to 2 KiB. Its lines are always the same, so both cores have them in
+// their caches, while the lines of a long ring have to come from farther away. A record goes into the slot if it is the
+// only one between two records of the other direction, as in a ping-pong. The words keep the order:
+//
+//     a bit in the ring tells the reader to look at the slot from then on: before, its memory may not exist
+//     each record in the slot inverts its turn, and each word in the ring has the turn of that time. So a record in
+//     the ring whose turn is not the reader's follows one in the slot
+//     if the ring is empty, the turn in the slot itself tells that there is a record
+//     the slot may be written again when a word of the other direction has its turn, as taken. At most one record is in
+//     the slot and not taken, so a single bit tells that
+//
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
 //     std::uint64_t load_word(std::uint32_t at)                 acquire
@@ -27,6 +38,8 @@
 //     void prepare_to_write(std::uint32_t at, std::uint32_t bytes)   no effect but on speed
 //     void prepare_to_read(std::uint32_t at, std::uint32_t bytes)    the same; may reach behind the ring
 //     std::uint64_t load_freed(), void store_freed(std::uint64_t)   acquire, release; bytes, counted from the start
+//     std::uint64_t load_slot(), void publish_slot(std::uint64_t)   acquire, release; the word of the slot
+//     void prepare_to_read_slot(std::uint32_t bytes)                 no effect but on speed; behind the first line
 //
 // Units: bytes; offsets are in the ring. Threading: one writer at a time and one reader at a time. Errors: the reader
 // refuses a word that no writer writes; the ring cannot be used any more then.
@@ -40,10 +53,10 @@
 #include <utility>
 
 #include "coop/base/prefetch.h"
+#include "coop/node/lane_word.h"
 
 namespace coop::node {
 
-constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
 constexpr std::uint32_t kMinLaneRing = 16 * 1024, kMaxLaneRing = 4096 * 1024;  // powers of two
 
 // The longest record after which the next one is prepared: 8 KiB and a header.
@@ -53,15 +66,12 @@ constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
 // the first line. Longer records took more time with this than without.
 constexpr std::uint32_t kFetchedEarly = 512, kMostEarly = 256;
 
-constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
+// A record goes into the slot only if its body is longer than kLongestBesideSlot: a ring is quicker for shorter ones, of
+// which the next line is prepared.
+constexpr std::uint32_t kLongestBesideSlot = 3 * kLaneLine;
+// How much of a record in the slot the reader prefetches as soon as it has seen its word.
+constexpr std::uint32_t kMostEarlyInSlot = 1024;
 
-constexpr std::uint64_t lane_word(std::uint8_t kind, std::uint32_t bytes) noexcept {
-    return std::uint64_t{bytes} << 8 | kind;
-}
-// Bytes of the ring that a record takes.
-constexpr std::uint32_t lane_record_bytes(std::uint32_t bytes) noexcept {
-    return (kLaneWord + bytes + kLaneLine - 1) / kLaneLine * kLaneLine;
-}
 // The longest record: three eighths of the ring. One always fits an empty ring: before it a skip, which is shorter, and
 // at most the last eighth, about which the reader has not told.
 constexpr std::uint32_t longest_lane_record(std::uint32_t ring_bytes) noexcept {
@@ -139,15 +149,35 @@ public:
     }
 
     // Shows the record that was reserved last and is written now. `bytes`: at most what was reserved. `is_answer`: the reader
-    // has probably read all records before, and sends something itself before the next one.
-    void publish(std::uint8_t kind, std::uint32_t bytes, bool is_answer = false) noexcept {
+    // has probably read all records before, and sends something itself before the next one. `taken`: lane_word.h.
+    void publish(std::uint8_t kind, std::uint32_t bytes, bool is_answer = false, bool taken = false) noexcept {
         const std::uint32_t at = offset(), record = lane_record_bytes(bytes);
         const std::uint64_t next = position_ + record;
         clear_behind(record);
         position_ = next;
-        memory_.publish_word(at, lane_word(kind, bytes));
-        if (is_answer) answered_ += record;  // nothing in a stream, which needs the time
+        memory_.publish_word(at, lane_word(kind, bytes, slot_, taken));
+        if (is_answer) {  // nothing in a stream, which needs the time
+            answered_ += record;
+            answer_end_ = next;
+        }
         if (record == kLaneLine || (is_answer && record <= kLongestPrepared)) prepare_next(next, record);
+    }
+
+    // The memory of the slot is provided. The next record in the ring tells the reader so.
+    void use_slot() noexcept {
+        slot_ |= kLaneHasSlot;
+        slot_from_ = position_;
+    }
+    // Whether an answer with a body of at most `bytes` bytes goes into the slot. `confirmed`: the turn that the reader has told last.
+    bool takes_slot(std::uint32_t bytes, bool confirmed) const noexcept {
+        const bool is_known = (slot_ & kLaneHasSlot) && position_ != slot_from_;
+        return is_known && confirmed == turn() && position_ == answer_end_ && bytes > kLongestBesideSlot &&
+               bytes <= kLaneSlot - kLaneWord;
+    }
+    // Shows the record whose body has been written to the slot, behind its word.
+    void publish_slot(std::uint8_t kind, std::uint32_t bytes, bool taken) noexcept {
+        slot_ ^= kLaneTurn;
+        memory_.publish_slot(lane_word(kind, bytes, slot_, taken));
     }
 
     // After the first record of a lap: what the lap before was.
@@ -158,6 +188,7 @@ public:
     }
 
 private:
+    bool turn() const noexcept { return (slot_ & kLaneTurn) != 0; }
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
     bool has_room(std::uint32_t bytes) noexcept {
         if (position_ + bytes - freed_ <= size_) return true;
@@ -169,7 +200,7 @@ private:
         const std::uint32_t at = offset(), skip = size_ - at;
         if (!has_room(skip + need + kLaneLine)) return {};
         memory_.clear_word(0);
-        memory_.publish_word(at, lane_word(kLaneSkip, 0));
+        memory_.publish_word(at, lane_word(kLaneSkip, 0, slot_));
         lap_ = at;
         position_ += skip;
         if (need > kLaneLine) clear_behind(need);
@@ -202,13 +233,19 @@ private:
     std::uint64_t freed_ = 0;           // as the reader told last
     std::uint64_t answered_ = 0;        // bytes of records in this lap that are answers
     std::uint32_t lap_ = 0;             // bytes of records in the last lap; at first there was none
+    std::uint64_t answer_end_ = 0;      // position behind the last answer in the ring
+    std::uint64_t slot_ = 0;            // kLaneSlotState of the next word
+    std::uint64_t slot_from_ = 0;       // the record at this position is the first that tells of the slot
     std::uint64_t cleared_ = 0;         // a position at which the word is cleared, if it is still to come; 0: none
 };
 
 struct LaneRecord {
-    std::uint32_t at;     // of the body
+    std::uint32_t at;     // of the body in the ring; 0: it is in the slot
     std::uint32_t bytes;  // of the body
     std::uint8_t kind;    // 0: the word is damaged
+    bool taken;           // lane_word.h
+
+    bool is_in_slot() const noexcept { return at == 0; }
 };
 
 template <class Memory>
@@ -219,25 +256,22 @@ public:
         : memory_(memory), size_(ring_bytes), longest_(longest_lane_record(ring_bytes)) {}
 
     // Returns the next record, which stays until pass(); nothing: none is there yet.
-    std::optional<LaneRecord> look() noexcept {
-        std::uint32_t at = offset();
-        std::uint64_t word = memory_.load_word(at);
-        if (word == lane_word(kLaneSkip, 0) && at > 0) [[unlikely]] {
-            position_ += size_ - at;
-            at = 0;
-            word = memory_.load_word(0);
-        }
-        if (word == 0) return std::nullopt;
-        const auto kind = static_cast<std::uint8_t>(word);
-        const std::uint64_t bytes = word >> 8;
-        if (bytes > kLaneLine - kLaneWord && bytes <= kFetchedEarly)
-            memory_.prepare_to_read(at + kLaneLine, std::min(static_cast<std::uint32_t>(bytes), kMostEarly));
-        if (kind == kLaneSkip || bytes > longest_ || at + lane_record_bytes(static_cast<std::uint32_t>(bytes)) > size_)
-            [[unlikely]]
-            return LaneRecord{at, 0, 0};
-        return LaneRecord{at + kLaneWord, static_cast<std::uint32_t>(bytes), kind};
+    [[gnu::always_inline]] std::optional<LaneRecord> look() noexcept {
+        const std::uint32_t at = offset();
+        const std::uint64_t word = memory_.load_word(at);
+        if (word == 0 && !is_in_slot()) return std::nullopt;
+        const bool is_record = static_cast<std::uint8_t>(word - 1) < kLaneSkip - 1;  // kind 1 - 254
+        if (is_record && (word & kLaneSlotState) == slot_) [[likely]]
+            return in_ring(at, word);
+        return look_closely();
     }
 
+    // The turn of the last record that was taken from the slot.
+    bool turn() const noexcept { return (slot_ & kLaneTurn) != 0; }
+    bool has_slot() const noexcept { return (slot_ & kLaneHasSlot) != 0; }
+    // For a record in the slot.
+    void pass_slot() noexcept { slot_ ^= kLaneTurn; }
+    // For one in the ring.
     void pass(const LaneRecord& record) noexcept {
         const std::uint32_t bytes = lane_record_bytes(record.bytes), end = record.at - kLaneWord + bytes;
         if (end > used_) {
@@ -251,10 +285,48 @@ public:
 
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
+    // Whether there is a record in the slot that has not been taken.
+    bool is_in_slot() noexcept { return has_slot() && ((memory_.load_slot() ^ slot_) & kLaneTurn) != 0; }
+    // look() for everything but a record in the ring that follows another one there.
+    [[gnu::noinline]] std::optional<LaneRecord> look_closely() noexcept {
+        for (;;) {
+            // In this order: if there is a record in the slot, the ring shows those that were written before it.
+            const bool is_slot_next = is_in_slot();
+            const std::uint32_t at = offset();
+            const std::uint64_t word = memory_.load_word(at);
+            if (word == 0 && !is_slot_next) return std::nullopt;
+            if (word != 0) slot_ |= word & kLaneHasSlot;
+            if (word == 0 || (word & kLaneSlotState) != slot_) return in_slot(memory_.load_slot());
+            const bool is_skip = (word & ~kLaneTaken) == lane_word(kLaneSkip, 0, slot_);
+            if (!is_skip || at == 0) return in_ring(at, word);
+            position_ += size_ - at;
+        }
+    }
+    LaneRecord in_ring(std::uint32_t at, std::uint64_t word) noexcept {
+        const std::uint8_t kind = lane_kind(word);
+        const std::uint64_t length = lane_length(word);
+        const auto bytes = static_cast<std::uint32_t>(length);
+        if (length > kLaneLine - kLaneWord && length <= kFetchedEarly)
+            memory_.prepare_to_read(at + kLaneLine, std::min(bytes, kMostEarly));
+        if (kind == kLaneSkip || length > longest_ || at + lane_record_bytes(bytes) > size_) [[unlikely]]
+            return {at, 0, 0, false};
+        return {at + kLaneWord, bytes, kind, lane_taken(word)};
+    }
+    LaneRecord in_slot(std::uint64_t word) noexcept {
+        const std::uint8_t kind = lane_kind(word);
+        const std::uint64_t length = lane_length(word);
+        const auto bytes = static_cast<std::uint32_t>(length);
+        const bool is_new = (word & kLaneSlotState) == (slot_ ^ kLaneTurn);
+        if (!is_new || !has_slot() || kind == kLaneSkip || length > kLaneSlot - kLaneWord) [[unlikely]]
+            return {0, 0, 0, false};
+        memory_.prepare_to_read_slot(std::min(bytes, kMostEarlyInSlot));
+        return {0, bytes, kind, lane_taken(word)};
+    }
 
     Memory memory_{};
     std::uint32_t size_ = 0, longest_ = 0;
     std::uint64_t position_ = 0;           // of the next record
+    std::uint64_t slot_ = 0;               // kLaneSlotState of the last record
     std::uint64_t told_ = 0;               // what the writer may know
     std::uint32_t used_ = 0;               // the end of the farthest record
     std::uint32_t delay_ = lane_delay(0);  // how much may be read before the writer is told
@@ -264,6 +336,7 @@ private:
 struct LaneMemory {
     std::byte* bytes = nullptr;  // aligned to a cache line
     std::atomic<std::uint64_t>* freed = nullptr;
+    std::byte* slot = nullptr;  // aligned to a cache line
 
     std::uint64_t load_word(std::uint32_t at) const noexcept { return word(at).load(std::memory_order_acquire); }
     void clear_word(std::uint32_t at) const noexcept { word(at).store(0, std::memory_order_relaxed); }
@@ -276,12 +349,21 @@ struct LaneMemory {
     void prepare_to_read(std::uint32_t at, std::uint32_t length) const noexcept {
         for (std::uint32_t line = 0; line < length; line += kLaneLine) prefetch_to_read(bytes + at + line);
     }
+    void prepare_to_read_slot(std::uint32_t length) const noexcept {
+        for (std::uint32_t line = kLaneLine; line < kLaneWord + length; line += kLaneLine)
+            prefetch_to_read(slot + line);
+    }
     std::uint64_t load_freed() const noexcept { return freed->load(std::memory_order_acquire); }
     void store_freed(std::uint64_t position) const noexcept { freed->store(position, std::memory_order_release); }
+    std::uint64_t load_slot() const noexcept { return slot_word().load(std::memory_order_acquire); }
+    void publish_slot(std::uint64_t word) const noexcept { slot_word().store(word, std::memory_order_release); }
 
 private:
     std::atomic_ref<std::uint64_t> word(std::uint32_t at) const noexcept {
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(bytes + at));
+    }
+    std::atomic_ref<std::uint64_t> slot_word() const noexcept {
+        return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot));
     }
 };
 
