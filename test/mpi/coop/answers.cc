@@ -38,7 +38,7 @@ std::size_t length_of(int i) {
 
 }  // namespace
 
-// The two cases are for a fresh process each: other messages make the ring longer, too.
+// Each of these two cases needs fresh processes: other messages make the ring longer, too.
 CASE(answers_of_up_to_2_KiB_leave_the_ring_as_it_is) {
     if (refused() || env.size != 2 || is_crowded()) return;
     round_trips(env, 10, 2048);
@@ -57,7 +57,7 @@ CASE(messages_that_are_answered_make_the_ring_longer) {
     CHECK(lane_kib() > before + 500);
 }
 
-// Each rank in turn sends one message, now and then several. The next of them may be on its way in the ring while the first is in the slot.
+// Each rank in turn sends one message, now and then several. Then the first may be in the slot and the next ones in the ring.
 CASE(answers_of_every_length_arrive_in_order) {
     if (env.size != 2) return;
     const int peer = 1 - env.rank;

@@ -41,14 +41,16 @@ part_lane() {
     lane_cases 2 answers
     check lane.answers_among_threads lane_job 2 "$bin/answers" --multiple
     # The memory of a slot is refused.
+    check lane.answers_of_which_one_side_has_a_slot launch vader 1 "${laned[@]}" \
+        env OMPI_MCA_pml_coop_fault=pages:1 "$bin/answers" refused : -np 1 "$bin/answers" refused
     check lane.answers_without_slots lane_job 2 --mca pml_coop_fault pages:1 "$bin/answers" refused
     check lane.answers_of_one_cpu lane_job 2 --mca mpi_yield_when_idle 1 taskset -c "$(first_cpu)" "$bin/answers" refused
     for only in answers_of_up_to_2_KiB_leave_the_ring_as_it_is messages_that_are_answered_make_the_ring_longer; do
         check "lane.$only" lane_job 2 "$bin/answers" --only "$only"
     done
     check lane.a_stream_tries_two_lengths_of_the_ring lane_job 2 "$bin/lane" --only a_stream_tries_two_lengths_of_the_ring
-    # One of the calls that make the ring longer fails. Then what the system has provided may be longer than what a stream wants to use.
-    for pages in 6 7 8 9; do
+    # One of the calls that make the ring longer, or that provide the slot, fails. Then what the system has provided may be longer than what a stream wants to use.
+    for pages in 6 7 8 9 10; do
         [ -n "$san" ] || check "lane.a_stream_tries_lengths_without_memory.$pages" lane_job 2 --mca pml_coop_fault "pages:$pages" \
             --mca pml_coop_lane_small_max 65536 "$bin/lane" refused --only a_stream_tries_two_lengths_of_the_ring
     done

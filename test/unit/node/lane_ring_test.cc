@@ -449,7 +449,7 @@ TEST(LaneSlot, keeps_its_place_in_the_order) {
     EXPECT_FALSE(ring.reader.look());
 }
 
-TEST(LaneSlot, is_used_again_only_when_its_reader_has_confirmed_that) {
+TEST(LaneSlot, is_used_again_only_after_its_reader_has_taken_the_record) {
     SlotRing ring;
     bool confirmed = false;
     for (std::uint8_t i = 1; i < 100; ++i) {
@@ -464,9 +464,9 @@ TEST(LaneSlot, is_used_again_only_when_its_reader_has_confirmed_that) {
 }
 
 TEST(LaneSlot, takes_records_of_some_lengths_only) {
-    for (const std::uint32_t bytes : {0u, 8u, kLongestBesideSlot, kLaneSlot - kLaneWord + 1, 100'000u})
+    for (const std::uint32_t bytes : {0u, 8u, kShortestInSlot - 1, kLaneSlot - kLaneWord + 1, 100'000u})
         EXPECT_FALSE(SlotRing().writer.takes_slot(bytes, false)) << bytes;
-    for (const std::uint32_t bytes : {kLongestBesideSlot + 1, kLaneSlot - kLaneWord}) {
+    for (const std::uint32_t bytes : {kShortestInSlot, kLaneSlot - kLaneWord}) {
         SlotRing ring;
         EXPECT_TRUE(ring.put_in_slot(7, bytes, false)) << bytes;
         EXPECT_TRUE(ring.receives_in_slot(7, bytes)) << bytes;
@@ -525,6 +525,13 @@ TEST(LaneSlot, refuses_words_that_no_writer_writes) {
         ASSERT_TRUE(record) << word;
         EXPECT_EQ(record->kind, 0) << word;
     }
+    Ring behind;  // a skip that is not one, behind the beginning
+    ASSERT_TRUE(behind.send(1, 8));
+    ASSERT_TRUE(behind.receives(1, 8));
+    const std::uint64_t no_skip = lane_word(kLaneSkip, 0, 0, true);
+    std::memcpy(behind.bytes + 64, &no_skip, sizeof no_skip);
+    ASSERT_TRUE(behind.reader.look());
+    EXPECT_EQ(behind.reader.look()->kind, 0);
     for (const std::uint64_t slot : {kLaneTurn, kLaneSlotState}) {  // follows a record in the slot, where there is none
         Ring ring;
         const std::uint64_t word = lane_word(1, 8, slot);
@@ -532,6 +539,18 @@ TEST(LaneSlot, refuses_words_that_no_writer_writes) {
         ASSERT_TRUE(ring.reader.look());
         EXPECT_EQ(ring.reader.look()->kind, 0) << slot;
     }
+}
+
+// A sender that provides no slot, and whose ring is damaged.
+TEST(LaneSlot, is_not_touched_if_its_memory_may_not_exist) {
+    alignas(64) std::byte bytes[kRing] = {};
+    std::atomic<std::uint64_t> freed{0};
+    LaneReader<LaneMemory> reader({bytes, &freed, nullptr}, kRing);  // a load from the slot ends this test
+    EXPECT_FALSE(reader.look());
+    const std::uint64_t word = lane_word(1, 8, kLaneTurn);
+    std::memcpy(bytes, &word, sizeof word);
+    ASSERT_TRUE(reader.look());
+    EXPECT_EQ(reader.look()->kind, 0);
 }
 
 TEST(LaneSlot, words_tell_what_has_been_taken) {
@@ -754,8 +773,8 @@ bool parts_survive(Orders orders, unsigned seed) {
     return !reads.wrong && read == kRecords;
 }
 
-// One process sends records, also through the slot; the other one answers now and then, and tells so what it has taken. Of
-// the process that answers, late loads end with its next record.
+// One process sends records, also through the slot; the other one answers now and then, and its words tell what it has taken. It
+// finishes its late loads before it publishes an answer.
 int in_slot = 0;
 bool slot_survives(Orders orders, unsigned seed) {
     Model model(2 * kOneDirection, seed);

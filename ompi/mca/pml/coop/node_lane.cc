@@ -204,7 +204,6 @@ int poll_now(Receiving& it) noexcept {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
-// A ring of a guest may change hands, and with it the turns of its slot. On a crowded node the processes share caches.
 LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, std::uint64_t name, bool is_guest,
                  Kernel kernel) noexcept
     : segment_(std::move(segment)), area_(segment_.memory(), shape), ring_(ring), is_guest_(is_guest),
@@ -218,7 +217,10 @@ LaneOut::LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t rin
       limit_(shape.ring_bytes, bounds(shape.ring_bytes), alone_until_found(bounds(shape.ring_bytes)),
              may_offer_ && module.config.lane_read_min < 0),
       writer_(area_.memory_of(ring), shape.ring_bytes, first_end(shape)), laps_(shape.ring_bytes),
-      provided_(writer_.end()), neighbour_(is_guest || module.crowded ? 0 : name) {}
+      provided_(writer_.end()),
+      // No slots with guests: their rings may change hands while `turns_` points there. Nor on a crowded node, where processes
+      // share caches.
+      neighbour_(is_guest || module.crowded ? 0 : name) {}
 
 // On a crowded node a message goes through the lane in one packet, or another way: no fragments, and not above kLongestOfMany.
 node::LaneBounds LaneOut::bounds(std::uint32_t ring_bytes) const noexcept {
@@ -278,8 +280,8 @@ node::LanePlace LaneOut::reserve_more(std::uint32_t bytes) noexcept {
     return {};
 }
 
-// The search takes some time, and the neighbour may never send us anything.
-void LaneOut::look_for_turns() noexcept {
+// Looks at the 1st, 2nd, 4th, 8th ... answer, because the neighbour may never send us anything.
+void LaneOut::prepare_slots() noexcept {
     if (neighbour_ == 0 || !own || !std::has_single_bit(++searches_)) return;
     const auto ring = own->area.ring_of(neighbour_);
     if (!ring) return;
@@ -288,7 +290,7 @@ void LaneOut::look_for_turns() noexcept {
 }
 
 bool LaneOut::takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept {
-    if (!turns_) look_for_turns();
+    if (!turns_) prepare_slots();
     // Of longer messages the copy into the ring is timed.
     return turns_ && kind == wire::Kind::kMatch && bytes < timed_from_ &&
            writer_.takes_slot(bytes, turns_->confirmed.load(std::memory_order_acquire));
@@ -335,7 +337,7 @@ std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
 void LaneOut::publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
     const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
     const bool answers = std::exchange(arrived_, arrived) != arrived;
-    if (answers && !turns_) look_for_turns();
+    if (answers && !turns_) prepare_slots();
     writer_.publish(kind, bytes, answers && kind == kInParts, has_taken());
     area_.wake(ring_);
 }

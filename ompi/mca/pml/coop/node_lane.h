@@ -243,13 +243,14 @@ private:
         arrived_ = arrived;
         return true;
     }
-    // Whether an answer goes into the slot (coop/node/lane_ring.h).
+    // Whether an answer goes into the slot (coop/node/lane_ring.h). Prepares the slots first, when that is possible.
     bool takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
     void publish_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
     // The turn that the neighbour should know: of its last record that we have taken from its slot.
     bool has_taken() const noexcept { return turns_ && turns_->taken.load(std::memory_order_acquire); }
-    // Finds the ring of the neighbour in our own memory. Until then it cannot know that we have taken anything from its slot.
-    void look_for_turns() noexcept;
+    // Finds the ring of the neighbour in our own memory, and provides our slot. Until then our packets do not tell the neighbour what we
+    // have taken, so it uses its slot once at most.
+    void prepare_slots() noexcept;
 
     node::Segment segment_;
     node::LaneArea area_;

@@ -212,7 +212,9 @@ constexpr ParamRow kParams[] = {
      .max = 8 * kGiB,
      .help = "Memory for the lane in each process, at most: one ring for each other process of the node, and 8 "
              "for processes of other jobs, of 16 KiB to twice the second-level cache (between 1 and 4 MiB). A ring "
-             "uses no memory before its process sends through it. Processes without a ring use the transports.",
+             "uses no memory before its process sends through it. Beside each ring there are 2112 bytes for answers, "
+             "which are not "
+             "counted. Processes without a ring use the transports.",
      .level = 5},
     {.name = "lane_after",
      .type = ParamType::kInt,

@@ -130,7 +130,7 @@ public:
         }
         return std::nullopt;
     }
-    // After claim(): `name` is not 0, and no other process has it.
+    // After claim(). `name`: unique, not 0.
     void introduce(std::uint32_t ring, std::uint64_t name) const noexcept {
         control(ring).sender.store(name, std::memory_order_release);
     }
@@ -170,7 +170,7 @@ public:
     bool is_watched(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kWatched;
     }
-    // Frees a ring whose sender is done and whose records are all read. `has_slot`: its sender has provided the memory of the slot.
+    // Frees a ring whose sender is done and whose records are all read. `has_slot`: the reader has been told of the slot; otherwise its memory may not exist.
     void reset(std::uint32_t ring, bool has_slot) const noexcept {
         memory_of(ring).clear_word(0);
         if (has_slot) memory_of(ring).publish_slot(0);

@@ -33,13 +33,11 @@
 
 namespace coop::node {
 
-// What the reader of a ring and the writer of the ring in the other direction, which are in one process, tell each other about the
-// slots of both (node/lane_ring.h).
+// Beside each ring: what its reader, and our writer to the same process, tell each other about the two slots (node/lane_ring.h).
 struct alignas(kLaneLine) LaneTurns {
-    std::atomic<bool> taken{false};  // by the reader: the turn of the last record that it has taken from its slot
-    std::atomic<bool> confirmed{
-        false};  // by the reader: the turn of the writer's slot, as the other process has taken it
-    // By the writer: what its last record has used of its slot. The next one is probably as long.
+    std::atomic<bool> taken{false};      // by the reader: turn of the last record that we took from their slot
+    std::atomic<bool> confirmed{false};  // by the reader: turn of our last record that they have taken
+    // By the writer: our slot, and how much of it the last record used.
     std::atomic<std::byte*> slot{nullptr};
     std::atomic<std::uint32_t> used{0};
 };
@@ -93,8 +91,8 @@ private:
         rings_[at].reader.pass_slot();
         turns_[at].taken.store(rings_[at].reader.turn(), std::memory_order_release);
     }
-    // The other process has taken our record from the slot. It still polls the first line, but no longer needs the others: this
-    // core takes them while it is busy with the record that has told so.
+    // The other process has taken our record from the slot. Prefetches its lines for writing, without the first, which that process
+    // polls: they arrive while this record is handled.
     [[gnu::noinline]] void confirm(std::uint32_t at) noexcept {
         LaneTurns& turns = turns_[at];
         const std::byte* const slot = turns.slot.load(std::memory_order_relaxed);
@@ -128,18 +126,19 @@ private:
 
     template <class Take, class Damaged>
     [[gnu::always_inline]] int drain(std::uint32_t at, Take&& take, Damaged&& damaged) {
-        LaneReader<LaneMemory>& reader = rings_[at].reader;
-        std::byte* const bytes = area_.ring(at);
+        Ring& ring = rings_[at];
+        LaneReader<LaneMemory>& reader = ring.reader;
+        std::byte* const start = area_.ring(at);
         int records = 0;
         for (auto record = reader.look(); record; record = reader.look()) {
             if (record->kind == 0) [[unlikely]] {
                 damaged(at);
                 break;
             }
-            if (record->taken != rings_[at].confirmed) [[unlikely]]
+            if (record->taken != ring.confirmed) [[unlikely]]  // our record in the other slot is taken
                 confirm(at);
             const bool is_in_slot = record->is_in_slot();
-            std::byte* const body = is_in_slot ? area_.slot(at) + kLaneWord : bytes + record->at;
+            std::byte* const body = is_in_slot ? area_.slot(at) + kLaneWord : start + record->at;
             const bool goes_on = take(record->kind, body, record->bytes);
             if (is_in_slot) pass_slot(at);
             else reader.pass(*record);
@@ -183,6 +182,7 @@ private:
         return area_.is_closed(ring) || (area_.is_watched(ring) && is_gone(ring));
     }
 
+    // Its sender is of another job, which uses no slots, or at its end: we send it nothing any more, so the turns may begin anew.
     void free(std::uint32_t ring) noexcept {
         const bool has_slot = rings_[ring].reader.has_slot();
         rings_[ring] = {};

@@ -34,7 +34,7 @@ namespace coop::node {
 class LaneLaps {
 public:
     static constexpr std::uint32_t kShort = 8 * kLongestLaneDelay;  // 128 KiB
-    // The new pages then cost a tenth of what these laps took, with messages of 1 KiB.
+    // The new pages then cost a tenth of what these laps took, with messages of 1 KiB (before those used the slot, lane_ring.h).
     static constexpr unsigned kAnswers = 16;
     // Before the first trial. Twice as many after each trial that answers have ended, up to kMostRingsBeforeTrial.
     static constexpr unsigned kRingsBeforeTrial = 8, kMostRingsBeforeTrial = 128;

@@ -19,16 +19,19 @@
 // because node/lane_laps.h has chosen a shorter lap. The reader assumes that this part ends with the farthest record that it
 // has seen.
 //
-// Beside the ring there is a slot for one record, of up to 2 KiB. Its lines are always the same, so both cores have them in
-// their caches, while the lines of a long ring have to come from farther away. A record goes into the slot if it is the
-// only one between two records of the other direction, as in a ping-pong. The words keep the order:
+// Beside the ring there is a slot for one record, of 193 to 2104 bytes. Its lines are always the same, so both cores have
+// them in their caches, while the lines of a long ring have to come from farther away. A record goes into the slot if it
+// answers one of the reader's, nothing has followed the last answer in the ring, and the slot is known to be read. The
+// words keep the order:
 //
-//     a bit in the ring tells the reader to look at the slot from then on: before, its memory may not exist
-//     each record in the slot inverts its turn, and each word in the ring has the turn of that time. So a record in
-//     the ring whose turn is not the reader's follows one in the slot
-//     if the ring is empty, the turn in the slot itself tells that there is a record
-//     the slot may be written again when a word of the other direction has its turn, as taken. At most one record is in
-//     the slot and not taken, so a single bit tells that
+//     turn     a bit that each record in the slot inverts. Each word in the ring has the turn of the last record that was put
+//              into the slot before it. So a word in the ring with the reader's turn comes before the record in the slot, and
+//              one with the other turn after it. If the ring is empty, the word of the slot tells: its turn is not
+//              the reader's if its record is new
+//     taken    words of the other direction have the turn of the last record that was taken from the slot. The writer
+//              writes to the slot only when that is its own turn. So at most one record in the slot is not taken, and one bit
+//              is enough
+//     has slot words in the ring tell the reader that the memory of the slot exists; before, it does not touch it
 //
 // `Memory` does the loads and stores, so that a test can run this code on a model of weakly ordered memory:
 //
@@ -66,9 +69,8 @@ constexpr std::uint32_t kLongestPrepared = 8192 + kLaneLine;
 // the first line. Longer records took more time with this than without.
 constexpr std::uint32_t kFetchedEarly = 512, kMostEarly = 256;
 
-// A record goes into the slot only if its body is longer than kLongestBesideSlot: a ring is quicker for shorter ones, of
-// which the next line is prepared.
-constexpr std::uint32_t kLongestBesideSlot = 3 * kLaneLine;
+// Shorter records are quicker in the ring, whose next lines the writer has already prepared.
+constexpr std::uint32_t kShortestInSlot = 3 * kLaneLine + 1;
 // How much of a record in the slot the reader prefetches as soon as it has seen its word.
 constexpr std::uint32_t kMostEarlyInSlot = 1024;
 
@@ -168,10 +170,11 @@ public:
         slot_ |= kLaneHasSlot;
         slot_from_ = position_;
     }
-    // Whether an answer with a body of at most `bytes` bytes goes into the slot. `confirmed`: the turn that the reader has told last.
+    // Whether an answer with a body of at most `bytes` bytes goes into the slot. `confirmed`: the turn of the last record that the
+    // reader is known to have taken.
     bool takes_slot(std::uint32_t bytes, bool confirmed) const noexcept {
         const bool is_known = (slot_ & kLaneHasSlot) && position_ != slot_from_;
-        return is_known && confirmed == turn() && position_ == answer_end_ && bytes > kLongestBesideSlot &&
+        return is_known && confirmed == turn() && position_ == answer_end_ && bytes >= kShortestInSlot &&
                bytes <= kLaneSlot - kLaneWord;
     }
     // Shows the record whose body has been written to the slot, behind its word.
@@ -259,9 +262,9 @@ public:
     [[gnu::always_inline]] std::optional<LaneRecord> look() noexcept {
         const std::uint32_t at = offset();
         const std::uint64_t word = memory_.load_word(at);
-        if (word == 0 && !is_in_slot()) return std::nullopt;
-        const bool is_record = static_cast<std::uint8_t>(word - 1) < kLaneSkip - 1;  // kind 1 - 254
-        if (is_record && (word & kLaneSlotState) == slot_) [[likely]]
+        if (word == 0 && !slot_has_record()) return std::nullopt;
+        // The same state: no record in the slot comes first.
+        if (is_lane_record(word) && (word & kLaneSlotState) == slot_) [[likely]]
             return in_ring(at, word);
         return look_closely();
     }
@@ -269,9 +272,9 @@ public:
     // The turn of the last record that was taken from the slot.
     bool turn() const noexcept { return (slot_ & kLaneTurn) != 0; }
     bool has_slot() const noexcept { return (slot_ & kLaneHasSlot) != 0; }
-    // For a record in the slot.
+    // Frees the record that look() has returned, if it is in the slot.
     void pass_slot() noexcept { slot_ ^= kLaneTurn; }
-    // For one in the ring.
+    // Frees the record that look() has returned, if it is in the ring.
     void pass(const LaneRecord& record) noexcept {
         const std::uint32_t bytes = lane_record_bytes(record.bytes), end = record.at - kLaneWord + bytes;
         if (end > used_) {
@@ -286,19 +289,18 @@ public:
 private:
     std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(position_ & (size_ - 1)); }
     // Whether there is a record in the slot that has not been taken.
-    bool is_in_slot() noexcept { return has_slot() && ((memory_.load_slot() ^ slot_) & kLaneTurn) != 0; }
-    // look() for everything but a record in the ring that follows another one there.
+    bool slot_has_record() noexcept { return has_slot() && ((memory_.load_slot() ^ slot_) & kLaneTurn) != 0; }
+    // The rest of look(): skips, records in the slot, the first record that tells of it, damaged words.
     [[gnu::noinline]] std::optional<LaneRecord> look_closely() noexcept {
         for (;;) {
-            // In this order: if there is a record in the slot, the ring shows those that were written before it.
-            const bool is_slot_next = is_in_slot();
+            // First the slot: if its record is visible, so are all records that were written to the ring before it.
+            const bool has_record = slot_has_record();
             const std::uint32_t at = offset();
             const std::uint64_t word = memory_.load_word(at);
-            if (word == 0 && !is_slot_next) return std::nullopt;
-            if (word != 0) slot_ |= word & kLaneHasSlot;
-            if (word == 0 || (word & kLaneSlotState) != slot_) return in_slot(memory_.load_slot());
-            const bool is_skip = (word & ~kLaneTaken) == lane_word(kLaneSkip, 0, slot_);
-            if (!is_skip || at == 0) return in_ring(at, word);
+            if (word == 0 && !has_record) return std::nullopt;
+            slot_ |= word & kLaneHasSlot;
+            if (word == 0 || (word & kLaneSlotState) != slot_) return in_slot();
+            if (word != lane_word(kLaneSkip, 0, slot_) || at == 0) return in_ring(at, word);
             position_ += size_ - at;
         }
     }
@@ -312,12 +314,15 @@ private:
             return {at, 0, 0, false};
         return {at + kLaneWord, bytes, kind, lane_taken(word)};
     }
-    LaneRecord in_slot(std::uint64_t word) noexcept {
+    LaneRecord in_slot() noexcept {
+        if (!has_slot()) [[unlikely]]
+            return {0, 0, 0, false};  // damaged
+        const std::uint64_t word = memory_.load_slot();
         const std::uint8_t kind = lane_kind(word);
         const std::uint64_t length = lane_length(word);
         const auto bytes = static_cast<std::uint32_t>(length);
         const bool is_new = (word & kLaneSlotState) == (slot_ ^ kLaneTurn);
-        if (!is_new || !has_slot() || kind == kLaneSkip || length > kLaneSlot - kLaneWord) [[unlikely]]
+        if (!is_new || kind == kLaneSkip || length > kLaneSlot - kLaneWord) [[unlikely]]
             return {0, 0, 0, false};
         memory_.prepare_to_read_slot(std::min(bytes, kMostEarlyInSlot));
         return {0, bytes, kind, lane_taken(word)};

@@ -4,7 +4,7 @@
 //
 //     bits 0 - 7    kind; 0xff: a skip. The whole word is 0 if there is no record
 //          8 - 31   length of the body in bytes
-//          61       the reader has to look at the slot from now on, because its memory is provided
+//          61       the reader may look at the slot from now on: its memory is provided
 //          62       the turn of the slot after this record: each record in the slot inverts it; it is false at first
 //          63       the turn of the last record that the writer has taken from the slot in the other direction
 //
@@ -33,6 +33,10 @@ constexpr std::uint8_t lane_kind(std::uint64_t word) noexcept { return static_ca
 // More than 32 bits only if the word is damaged.
 constexpr std::uint64_t lane_length(std::uint64_t word) noexcept {
     return (word & ~(kLaneSlotState | kLaneTaken)) >> 8;
+}
+// Whether the kind is that of a record, not a skip.
+constexpr bool is_lane_record(std::uint64_t word) noexcept {
+    return lane_kind(word) != 0 && lane_kind(word) != kLaneSkip;
 }
 constexpr bool lane_taken(std::uint64_t word) noexcept { return (word & kLaneTaken) != 0; }
 
