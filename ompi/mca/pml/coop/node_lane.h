@@ -222,7 +222,7 @@ private:
     [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
         const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
         const bool answers = arrived != arrived_;
-        if (answers && takes_slot(kind, static_cast<std::uint32_t>(bytes))) [[unlikely]]
+        if (answers && may_take_slot(bytes) && takes_slot(kind, static_cast<std::uint32_t>(bytes))) [[unlikely]]
             return put_in_slot(kind, arrived, write);
         const node::LanePlace at = reserve(static_cast<std::uint32_t>(bytes));
         if (!at) return false;
@@ -243,6 +243,8 @@ private:
         arrived_ = arrived;
         return true;
     }
+    // Whether takes_slot() has to be asked. Most answers are too short for the slot.
+    bool may_take_slot(std::size_t bytes) const noexcept { return bytes >= node::kShortestInSlot || !turns_; }
     // Whether an answer goes into the slot (coop/node/lane_ring.h). Prepares the slots first, when that is possible.
     bool takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
     void publish_slot(wire::Kind kind, std::uint32_t bytes) noexcept;
