@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "coop/node/lane_offer.h"
+#include "coop/node/lane_parts.h"
+#include "coop/node/lane_ring.h"
 #include "coop/node/lane_traffic.h"
 
 namespace coop::node {
@@ -150,6 +152,23 @@ TEST(LaneOffers, are_answered_one_by_one) {
     first.write(payload + 1);
     EXPECT_EQ(LaneOffer::read(payload + 1).address, first.address);
     EXPECT_EQ(LaneOffer::read(payload + 1).number, first.number);
+}
+
+TEST(LaneOffers, are_read_or_taken_back_but_not_both) {
+    alignas(kLaneLine) std::byte ring[256]{};
+    LaneParts<LaneMemory> parts({ring}, 64);
+    std::atomic<std::uint64_t> reading{0};
+    const LaneOffer first{0x1234, 1}, second{0x5678, 2};
+    parts.begin();
+    EXPECT_TRUE(first.begins_reading(parts, reading));
+    EXPECT_FALSE(first.take_back(parts, reading));  // the reader answers
+    parts.begin();
+    EXPECT_TRUE(second.take_back(parts, reading));
+    EXPECT_FALSE(second.begins_reading(parts, reading));
+    EXPECT_EQ(parts.written(0, 100), 0u);  // nothing yet
+    parts.tell(40);
+    EXPECT_EQ(parts.written(0, 100), 40u);
+    EXPECT_TRUE(parts.is_withdrawn());
 }
 
 std::uint64_t left_out(OfferBackoff& backoff) {

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "coop/node/lane_offer.h"
+#include "coop/node/lane_parts.h"
 
 namespace coop::node {
 namespace {
@@ -170,6 +174,48 @@ TEST(LaneThreads, records_in_slots_keep_their_order_and_contents) {
     for (const Partner* each : {&first, &second}) {
         EXPECT_GT(each->in_slot, Partner::kExchanges / 4);
     }
+}
+
+// The reader is first with one offer in four, the writer with another one; with the others both begin at about the same
+// moment.
+TEST(LaneThreads, an_offer_is_read_or_taken_back_but_not_both) {
+    constexpr std::uint64_t kOffers = 20'000;
+    alignas(kLaneLine) std::byte ring[256]{};
+    alignas(kLaneLine) std::atomic<std::uint64_t> reading{0}, begun{0}, decided{0}, ended{0};
+    const auto await = [](const std::atomic<std::uint64_t>& word, std::uint64_t n) {
+        while (word.load(std::memory_order_acquire) < n) std::this_thread::yield();
+    };
+    std::uint64_t read = 0, taken_back = 0, both = 0;
+    bool is_read = false;
+    const auto wait = [](std::uint64_t steps) {
+        for (std::uint64_t i = 0; i < steps; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+    };
+    std::thread reader([&] {
+        for (std::uint64_t n = 1; n <= kOffers; ++n) {
+            LaneParts<LaneMemory> parts({ring}, 64);
+            await(n % 4 == 1 ? decided : begun, n);
+            wait(n * 7 % 32);
+            is_read = LaneOffer{0, n}.begins_reading(parts, reading);
+            read += is_read ? 1 : 0;
+            ended.store(n, std::memory_order_release);
+        }
+    });
+    for (std::uint64_t n = 1; n <= kOffers; ++n) {
+        LaneParts<LaneMemory> parts({ring}, 64);
+        parts.begin();
+        begun.store(n, std::memory_order_release);
+        if (n % 4 == 0) await(ended, n);
+        wait(n % 512);
+        const bool is_taken_back = LaneOffer{0, n}.take_back(parts, reading);
+        decided.store(n, std::memory_order_release);
+        await(ended, n);
+        taken_back += is_taken_back ? 1 : 0;
+        both += is_taken_back && is_read ? 1 : 0;
+    }
+    reader.join();
+    EXPECT_EQ(both, 0u);
+    EXPECT_GE(taken_back, kOffers / 4);
+    EXPECT_GE(read, kOffers / 4);
 }
 
 }  // namespace

@@ -34,16 +34,18 @@ void look_after(std::int32_t pid) noexcept {
 ArrivingParts::ArrivingParts(const node::LaneArea& area, std::byte* body, std::uint32_t payload_bytes,
                              bool is_offered) noexcept
     : area_(area), ring_(area.ring_at(body)), parts_(area.memory_of(ring_), offset_in(area, body)),
-      payload_(body + kHeadBytes + sizeof(wire::MatchHeader)), bytes_(payload_bytes), pid_(area.claimant(ring_)),
+      offer_(body + kHeadBytes + sizeof(wire::MatchHeader)),
+      payload_(offer_ + (is_offered ? sizeof(node::LaneOffer) : 0)), bytes_(payload_bytes), pid_(area.claimant(ring_)),
       is_offered_(is_offered) {}
 
-// Lets the kernel copy a message that is offered. Returns false if it refuses, or the message is not offered: then the
-// sender writes it in parts.
+// Lets the kernel copy a message that is offered. Returns false if it refuses, or the message is not offered or no longer:
+// then the sender writes it in parts.
 bool ArrivingParts::read_into(void* to) noexcept {
     if (!is_offered_) return false;
-    const auto offer = node::LaneOffer::read(payload_);
+    const auto offer = node::LaneOffer::read(offer_);
     node::RemoteCopy copy(pid_, node::RemoteCopy::To::kHere);
-    const bool is_copied = !module.faults.hit(Fault::kOffer) && copy.add(to, offer.address, bytes_) && copy.flush();
+    const bool is_copied = offer.begins_reading(parts_, area_.reading(ring_)) && !module.faults.hit(Fault::kOffer) &&
+                           copy.add(to, offer.address, bytes_) && copy.flush();
     area_.answer(ring_).store(offer.answer(is_copied), std::memory_order_release);
     return is_copied;
 }

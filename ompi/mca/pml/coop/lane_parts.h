@@ -19,7 +19,7 @@ class ArrivingParts {
 public:
     static constexpr std::uint32_t kHeadBytes = node::LaneParts<node::LaneMemory>::kWordBytes;
 
-    // `body`: of the record; `payload_bytes`: behind the header. `is_offered`: the payload begins with a LaneOffer.
+    // `body`: of the record; `payload_bytes`: behind the header. `is_offered`: a LaneOffer lies between the two.
     ArrivingParts(const node::LaneArea& area, std::byte* body, std::uint32_t payload_bytes, bool is_offered) noexcept;
 
     // Copies all of the payload. Call this or get_whole(), once.
@@ -34,7 +34,7 @@ private:
     const node::LaneArea& area_;
     std::uint32_t ring_;
     node::LaneParts<node::LaneMemory> parts_;
-    std::byte* payload_;
+    std::byte *offer_, *payload_;
     std::uint32_t bytes_;
     std::int32_t pid_;  // of the sender
     bool is_offered_;

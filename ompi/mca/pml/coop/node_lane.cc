@@ -26,7 +26,7 @@ namespace {
 // about long ones.
 constexpr std::uint32_t kLongestMessage = 128 * 1024;
 constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
-constexpr std::uint32_t kLaneLayout = 5;  // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 6;  // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
 constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
@@ -150,16 +150,16 @@ void hand_over(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte*
 
 // The header is whole before the record is published.
 void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept {
-    constexpr std::uint32_t kHead = ArrivingParts::kHeadBytes + sizeof(wire::MatchHeader);
-    if (bytes <= kHead + (is_offered ? sizeof(node::LaneOffer) : 0))
-        protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
-    ArrivingParts parts(own->area, body, bytes - kHead, is_offered);
+    const std::uint32_t before = ArrivingParts::kHeadBytes + sizeof(wire::MatchHeader) +
+                                 (is_offered ? sizeof(node::LaneOffer) : 0);
+    if (bytes <= before) protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
+    ArrivingParts parts(own->area, body, bytes - before, is_offered);
     Head head;
     mca_btl_base_segment_t segments[2];
     segments[0].seg_addr.pval = head.bytes;
     segments[0].seg_len = head.copy<wire::MatchHeader>(body + ArrivingParts::kHeadBytes, sizeof(wire::MatchHeader));
-    segments[1].seg_addr.pval = body + kHead;
-    segments[1].seg_len = bytes - kHead;
+    segments[1].seg_addr.pval = body + before;
+    segments[1].seg_len = bytes - before;
     on_eager({nullptr, segments, 2, &parts});
 }
 
@@ -349,8 +349,8 @@ void LaneOut::begin_parts(std::uint32_t at, const wire::MatchWords& header) noex
 
 // Writes the parts of the record at `at`. The first one is followed by shown().
 template <class Shown>
-void LaneOut::write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept {
-    std::byte* const payload = area_.ring(ring_) + at + parts_bytes(0);
+void LaneOut::write_parts(std::uint32_t at, std::byte* payload, const char* from, std::uint32_t length,
+                          Shown&& shown) noexcept {
     node::LaneParts parts(area_.memory_of(ring_), at);
     for (std::uint32_t done = 0; done < length;) {
         const std::uint32_t part = std::min(node::kLanePart, length - done);
@@ -365,7 +365,8 @@ void LaneOut::write_in_parts(std::uint32_t at, const wire::MatchWords& header, c
                              std::size_t bytes) noexcept {
     begin_parts(at, header);
     copy_long(bytes, [&] {
-        write_parts(at, from, static_cast<std::uint32_t>(bytes), [&] { publish(kInParts, parts_bytes(bytes)); });
+        write_parts(at, area_.ring(ring_) + at + parts_bytes(0), from, static_cast<std::uint32_t>(bytes),
+                    [&] { publish(kInParts, parts_bytes(bytes)); });
     });
 }
 
@@ -387,16 +388,17 @@ bool LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char
     outstanding_ = {{reinterpret_cast<std::uintptr_t>(from), ++offers_}, at, static_cast<std::uint32_t>(bytes), {}};
     begin_parts(at, header);
     outstanding_.offer.write(area_.ring(ring_) + at + parts_bytes(0));
-    publish(kOffered, parts_bytes(bytes));
+    publish(kOffered, parts_bytes(bytes) + kOfferBytes);
+    const auto in_time = static_cast<unsigned>(kPatience + bytes / kBytesOfLook);
     unsigned looks = 0;
     offering = this;
     wait_on_lane([&] {
-        ++looks;
+        if (++looks == kTooLate * in_time) withdraw_offer();
         return look_for_answer();
     });
     offering = nullptr;
     const bool is_copied = *outstanding_.is_copied;
-    if (is_copied && looks <= kPatience + bytes / kBytesOfLook) backoff_.answered_in_time();
+    if (is_copied && looks <= in_time) backoff_.answered_in_time();
     else backoff_.answered_late(looks);
     return is_copied;
 }
@@ -404,10 +406,21 @@ bool LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char
 bool LaneOut::look_for_answer() noexcept {
     if (outstanding_.is_copied) return true;
     outstanding_.is_copied = outstanding_.offer.is_copied(area_.answer(ring_).load(std::memory_order_acquire));
-    if (outstanding_.is_copied == false)
-        write_parts(outstanding_.at, reinterpret_cast<const char*>(outstanding_.offer.address), outstanding_.bytes,
-                    [] {});
+    if (outstanding_.is_copied == false) write_offered();
     return outstanding_.is_copied.has_value();
+}
+
+void LaneOut::write_offered() noexcept {
+    write_parts(outstanding_.at, area_.ring(ring_) + outstanding_.at + parts_bytes(0) + kOfferBytes,
+                reinterpret_cast<const char*>(outstanding_.offer.address), outstanding_.bytes, [] {});
+}
+
+// The receiver may compute for minutes, or wait for something that this process does after the send.
+void LaneOut::withdraw_offer() noexcept {
+    node::LaneParts parts(area_.memory_of(ring_), outstanding_.at);
+    if (outstanding_.is_copied || !outstanding_.offer.take_back(parts, area_.reading(ring_))) return;
+    outstanding_.is_copied = false;
+    write_offered();
 }
 
 void serve_own_offer() noexcept {

@@ -145,17 +145,17 @@ public:
     // Whether to offer it now. Counts the messages that are left out because the receiver has answered late.
     bool begins_offer() noexcept;
     // Offers an eager message and returns when the receiver has all of it, or all is in the ring because the kernel has
-    // refused the copy. Only if begins_offer(). make_header() is called only if there is room.
+    // refused the copy or no answer has come. Only if begins_offer(). make_header() is called only if there is room.
     enum class Offered : std::uint8_t { kNoRoom, kRead, kWritten };
     template <class MakeHeader>
     Offered put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
-        const node::LanePlace at = reserve(parts_bytes(bytes));
+        const node::LanePlace at = reserve(parts_bytes(bytes) + kOfferBytes);
         if (!at) return Offered::kNoRoom;
         const Offered how = offer(*at, make_header(), from, bytes) ? Offered::kRead : Offered::kWritten;
         if (*at == node::kLaneWord) begin_lap();
         return how;
     }
-    // Writes the payload of the outstanding offer if the receiver has refused it. Returns whether it has answered.
+    // Writes the payload of the outstanding offer if the receiver has not copied it. Returns whether it has answered.
     bool look_for_answer() noexcept;
 
     static constexpr std::uint64_t kMostKept = 4 * 1024 * 1024;
@@ -170,12 +170,14 @@ private:
     static constexpr std::size_t kWorth = 2;
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
+    static constexpr std::uint32_t kOfferBytes = sizeof(node::LaneOffer);
     // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
-    static constexpr unsigned kPatience = 256, kBytesOfLook = 64;
+    // After kTooLate times as many the sender writes the message into the ring.
+    static constexpr unsigned kPatience = 256, kBytesOfLook = 64, kTooLate = 8;
     struct Outstanding {
         node::LaneOffer offer;
         std::uint32_t at = 0, bytes = 0;  // the record, and its payload
-        std::optional<bool> is_copied;    // by the receiver; nothing: no answer yet
+        std::optional<bool> is_copied;    // by the receiver; nothing: not known yet
     };
 
     LaneOut(node::Segment segment, node::LaneShape shape, std::uint32_t ring, std::uint64_t name, bool is_guest,
@@ -209,9 +211,12 @@ private:
     void publish(std::uint8_t kind, std::uint32_t bytes) noexcept;
     void begin_parts(std::uint32_t at, const wire::MatchWords& header) noexcept;
     template <class Shown>
-    void write_parts(std::uint32_t at, const char* from, std::uint32_t length, Shown&& shown) noexcept;
+    void write_parts(std::uint32_t at, std::byte* payload, const char* from, std::uint32_t length,
+                     Shown&& shown) noexcept;
     void write_in_parts(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
     bool offer(std::uint32_t at, const wire::MatchWords& header, const char* from, std::size_t bytes) noexcept;
+    void write_offered() noexcept;
+    void withdraw_offer() noexcept;
     // Doubles the part of the ring that is used, for a message that does not fit, or uses all that the system has provided. Returns
     // false if nothing more can be used: it is the whole, or the system provides no more memory. In the latter case no more than `provided_` is ever used.
     bool use_more() noexcept;

@@ -7,7 +7,7 @@
 //     bells     one bit per ring: its writer has written although its reader slept
 //     kept      bytes of long messages that the owner has taken from the rings and not received yet
 //     claims    one word per ring: free, or who writes to it
-//     controls  per ring: who its sender is, how far it is read, an answer of its reader, and whether the reader sleeps
+//     controls  per ring: who its sender is, how far it is read, its reader's word about an offer, and whether the reader sleeps
 //     slots     one per ring
 //     rings
 //
@@ -74,8 +74,10 @@ public:
         std::atomic<std::uint64_t> sender;                 // its name, if it has introduced itself
         std::atomic<std::uint64_t> answer;                 // to the last offer in the ring (node/lane_offer.h)
         alignas(kLine) std::atomic<std::uint32_t> asleep;  // written by the reader seldom, read by the writer often
+        // The offer that the reader has begun to read. Alone in its line, because the reader sets it before each copy.
+        alignas(kLine) std::atomic<std::uint64_t> reading;
     };
-    static_assert(sizeof(Control) == 2 * kLine && std::atomic<std::uint64_t>::is_always_lock_free);
+    static_assert(sizeof(Control) == 3 * kLine && std::atomic<std::uint64_t>::is_always_lock_free);
 
     LaneArea() = default;
     LaneArea(std::byte* memory, LaneShape shape) noexcept
@@ -114,6 +116,7 @@ public:
         return static_cast<std::uint32_t>(static_cast<std::size_t>(body - ring(0)) / shape_.ring_bytes);
     }
     std::atomic<std::uint64_t>& answer(std::uint32_t ring) const noexcept { return control(ring).answer; }
+    std::atomic<std::uint64_t>& reading(std::uint32_t ring) const noexcept { return control(ring).reading; }
     std::byte* slot(std::uint32_t ring) const noexcept { return slots_ + std::size_t{ring} * kLaneSlot; }
     LaneMemory memory_of(std::uint32_t at) const noexcept { return {ring(at), &control(at).freed, slot(at)}; }
 
@@ -177,6 +180,7 @@ public:
         control(ring).sender.store(0, std::memory_order_relaxed);
         control(ring).freed.store(0, std::memory_order_relaxed);
         control(ring).answer.store(0, std::memory_order_relaxed);
+        control(ring).reading.store(0, std::memory_order_relaxed);
         control(ring).asleep.store(1, std::memory_order_relaxed);
         claim_of(ring).store(kFree, std::memory_order_release);
     }

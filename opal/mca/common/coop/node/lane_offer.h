@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A message that stays in its sender's memory: the sender waits in its call while the receiver lets the kernel copy it
-// (node/remote_copy.h). The record is that of a message in parts (node/lane_parts.h), of which no part is written; the
-// offer lies where the payload begins. The reader tells by a word beside the ring (LaneArea::answer()) what has become
-// of the offer. If the kernel refuses the copy, the writer writes the payload in parts, over the offer.
+// (node/remote_copy.h). The record is that of a message in parts (node/lane_parts.h), of which no part is written, with
+// the offer before the payload. The reader tells by a word beside the ring (LaneArea::answer()) whether it has copied the
+// message. If the kernel refuses the copy, the writer writes the payload in parts.
+//
+// The writer also writes the payload if no answer comes, because the receiver may compute for long, and a send must not
+// depend on that. First it withdraws the offer. The reader may begin to read at the same moment, so each side writes a
+// word, and then looks at the other's:
+//
+//     writer: sets the word of the parts, looks at LaneArea::reading()   reader begins: wait for the answer; else write
+//     reader: sets LaneArea::reading(), looks at the word of the parts   withdrawn: answer "not copied"; else read
+//
+// At least one of them sees the other's word, because a full fence lies between the two steps. If both do, the writer
+// gets the answer, and writes the parts then.
 //
 // Threading: one writer and one reader; the reader copies the offer before it answers. Errors: an address that the
 // reader cannot access makes the kernel refuse the copy.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,11 +32,26 @@ struct LaneOffer {
     std::uint64_t address = 0;  // of the payload in the writer's process
     std::uint64_t number = 0;   // counted by the writer, from 1 on
 
-    void write(std::byte* payload) const noexcept { std::memcpy(payload, this, sizeof *this); }
-    static LaneOffer read(const std::byte* payload) noexcept {
+    void write(std::byte* to) const noexcept { std::memcpy(to, this, sizeof *this); }
+    static LaneOffer read(const std::byte* from) noexcept {
         LaneOffer offer;
-        std::memcpy(&offer, payload, sizeof offer);
+        std::memcpy(&offer, from, sizeof offer);
         return offer;
+    }
+
+    // By the writer. Returns whether it has the offer back. If not, the reader answers.
+    template <class Parts>
+    bool take_back(Parts& parts, const std::atomic<std::uint64_t>& reading) const noexcept {
+        parts.withdraw();
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return reading.load(std::memory_order_relaxed) != number;
+    }
+    // By the reader. Returns whether it may read the message. If not, it has to answer that it has not copied it.
+    template <class Parts>
+    bool begins_reading(Parts& parts, std::atomic<std::uint64_t>& reading) const noexcept {
+        reading.store(number, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return !parts.is_withdrawn();
     }
 
     std::uint64_t answer(bool is_copied) const noexcept { return number << 1 | (is_copied ? 1 : 0); }
