@@ -2,8 +2,9 @@
 //
 // Up to which length a message is quicker through the lane than by a copy of the kernel, computed from what was measured.
 //
-//     lane(n)    =  byte_ns * (n + one part)                         both sides copy at once; the last part is still read
-//                   + handshake + fragment * n / part              if n exceeds one packet
+//     lane(n)    =  byte_ns * (n + min(n, kLanePart))                both sides copy at once; the last part is then
+//                                                                    still read
+//                   + handshake + kFragmentNs * n / kLanePart        if n exceeds one packet
 //     alone(n)   =  byte_ns * 2 n                                    one packet, of a sender that does not wait: the
 //                                                                    receiver copies it when it is whole. Or long
 //                                                                    messages go both ways (lane_traffic.h), or
@@ -29,8 +30,9 @@
 
 namespace coop::node {
 
-// Between the first packet of a message and the start of its copy: two packets, and the choice of a protocol. What a
-// fragment takes besides its copy. And what two copiers take to share a copy. All are estimates.
+// Estimates. kHandshakeNs: between the first packet of a message and the start of its copy, for two packets and the
+// choice of a protocol. kFragmentNs: what fragments take besides their copies, for each kLanePart bytes. (A fragment
+// has several parts: kLaneFragment in pml/coop.) kSharingNs: what two copiers take to share a copy.
 constexpr double kHandshakeNs = 1000, kFragmentNs = 150, kSharingNs = 1500;
 // If processes share a CPU, each packet of a handshake may need another process to run first.
 constexpr double kCrowdedHandshakeNs = 5000;
@@ -135,11 +137,13 @@ constexpr std::uint64_t saved_by_ring_ns(std::size_t bytes) noexcept {
     return static_cast<std::uint64_t>(kCrowdedHandshakeNs) * (kSavesNothing - counted) / kSavesNothing;
 }
 
-// What a byte takes on its way into a ring: the median of kMessages long messages, first of the next ones, and then of one in
-// kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores. In the first lap nobody has read the
-// memory yet, so that writing it is too cheap. After kMostLeftOut messages that the limit has kept out of the lane, the next
-// ones should use it, and after another lap, because the ring has left the caches, they are timed: without them a limit that
-// was too short would stay so.
+// What a byte takes on its way into a ring: the median over kMessages timed messages. At first these are consecutive
+// ones, later one in kBetween + 1, because processes move to other CPUs, and virtual CPUs to other cores.
+//
+// The first lap is not timed: nobody has read the memory yet, so that writing it is too cheap. After kMostLeftOut
+// messages that the limit has kept out of the lane, the measurement starts again: the limit should allow the next
+// messages; one lap passes untimed, because the ring has left the caches, and then consecutive messages are timed.
+// Otherwise a limit that is too short would never be corrected.
 class LanePace {
 public:
     static constexpr std::size_t kMessages = 15, kBetween = 31, kMostLeftOut = 1024;

@@ -61,10 +61,16 @@ struct LaneOffer {
     }
 };
 
-// Which messages are not offered although they could be. After a late answer, because the receiver computed or the kernel
-// refused the copy, the next kFirst messages are not, and after each further one twice as many, so that a sender does not
-// wait again and again; after a long wait so many that a message has waited kShare on average. An answer in time takes an
-// eighth of the number away: if one in four is late, it grows without end.
+// Which messages are left out, that is, not offered although they could be. An answer is late if the receiver computed
+// or the kernel refused the copy. So that a sender does not wait again and again, `n` of the next messages are then
+// left out:
+//
+// - At first n is kFirst.
+// - Each late answer doubles n for the next late one, up to kMost.
+// - Each answer in time reduces n by an eighth, rounded up, down to kFirst. If one answer in four is late, n grows up
+//   to kMost.
+// - After a wait of more than n * kShare looks, looks / kShare messages are left out instead, so that the average wait
+//   is at most kShare looks for each message.
 class OfferBackoff {
 public:
     static constexpr std::uint64_t kFirst = 4, kMost = std::uint64_t{1} << 40;

@@ -8,12 +8,13 @@
 // A record starts at a cache line with one word: kind and length, or 0 if the record is not there yet. So a short
 // record needs one cache line on its way from core to core. Before the writer publishes a record (a release store of
 // its word) it clears the word that follows, because old bytes of an earlier lap may look like a record. After a
-// record of one line it also clears the word that would follow another one: to publish that, it need not wait for the
-// cache line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears that word, too,
-// and prefetches the lines of the next record. A record does not wrap: if it does not fit before the end, the writer
-// publishes a skip, and the record starts at the beginning. The reader tells how far it has read with the first record that
-// completes an eighth of the longest lap so far, at least 512 bytes and at most 16 KiB; the writer looks at that only when
-// the ring seems full. (Lamport's queue, with the index of the writer in the data.)
+// record of one line it also clears the word after the *next* line. The next one-line record then touches only its own
+// line. After a longer record (up to kLongestPrepared) that answers one of the reader's, it clears the word after a
+// next record of the same length, and prefetches the lines of that record. A record does not wrap: if it does not fit
+// before the end, the writer publishes a skip, and the record starts at the beginning. The reader tells how far it has
+// read with the first record that completes an eighth of the longest lap so far, at least 512 bytes and at most
+// 16 KiB; the writer looks at that only when the ring seems full. (Lamport's queue, with the index of the writer in
+// the data.)
 //
 // The writer may use only the beginning of the ring, and skip the rest of each lap: at first to save page faults, later
 // because node/lane_laps.h has chosen a shorter lap. The reader assumes that this part ends with the farthest record that it
@@ -272,9 +273,9 @@ public:
     // The turn of the last record that was taken from the slot.
     bool turn() const noexcept { return (slot_ & kLaneTurn) != 0; }
     bool has_slot() const noexcept { return (slot_ & kLaneHasSlot) != 0; }
-    // Frees the record that look() has returned, if it is in the slot.
+    // Frees the record that look() has returned. Precondition: the record is in the slot (is_in_slot()).
     void pass_slot() noexcept { slot_ ^= kLaneTurn; }
-    // Frees the record that look() has returned, if it is in the ring.
+    // Frees the record that look() has returned. Precondition: the record is in the ring (not is_in_slot()).
     void pass(const LaneRecord& record) noexcept {
         const std::uint32_t bytes = lane_record_bytes(record.bytes), end = record.at - kLaneWord + bytes;
         if (end > used_) {

@@ -3,7 +3,8 @@
 // The words of the records between two processes that share memory, in a ring or in its slot (node/lane_ring.h):
 //
 //     bits 0 - 7    kind; 0xff: a skip. The whole word is 0 if there is no record
-//          8 - 31   length of the body in bytes
+//          8 - 39   length of the body in bytes; less than kMaxLaneRing (2^22), so bits 30 - 39 are 0
+//          40 - 60  0, unless the word is damaged
 //          61       the reader may look at the slot from now on: its memory is provided
 //          62       the turn of the slot after this record: each record in the slot inverts it; it is false at first
 //          63       the turn of the last record that the writer has taken from the slot in the other direction
@@ -30,7 +31,7 @@ constexpr std::uint64_t lane_word(std::uint8_t kind, std::uint32_t bytes, std::u
     return (taken ? kLaneTaken : 0) | slot | std::uint64_t{bytes} << 8 | kind;
 }
 constexpr std::uint8_t lane_kind(std::uint64_t word) noexcept { return static_cast<std::uint8_t>(word); }
-// More than 32 bits only if the word is damaged.
+// Bits 8 - 60, so that a reader refuses a word with damage there. Without damage at most 32 bits.
 constexpr std::uint64_t lane_length(std::uint64_t word) noexcept {
     return (word & ~(kLaneSlotState | kLaneTaken)) >> 8;
 }
