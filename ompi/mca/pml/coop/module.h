@@ -22,8 +22,11 @@
 //   streams.cc      when messages that nobody waits for use RDMA
 //   lifetime.h      references and steps of requests arrived.h       stored packets
 //   pool.h          free lists                       ticks.h         the clock of statistics
-//   stack_convertor.h  a convertor of one call       node_lane.cc    the lane: rings of shared memory
-//   lane_packet.h    packets of the lane             lane_costs.cc    which messages are short enough for it
+//   compat.h        the headers of Open MPI          stack_convertor.h  a convertor of one call
+//   send_steps.h    what the steps of a send share   recv_steps.h    what the parts of a receive share
+//   node_lane.cc    the lane: rings of shared memory lane_packet.h   packets of the lane
+//   lane_costs.cc   which messages are short enough for the lane
+//   lane_parts.cc   messages of the lane that arrive in parts, or that we read from their sender
 //
 // Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
 // handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under

@@ -3,8 +3,16 @@
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
 // publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then
 // on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
-// packets are those of the transports, with the same headers and sequence numbers, and handled by the same functions; only a
-// whole eager message has one of its own (on_whole()).
+// packets are those of the transports, with the same headers and sequence numbers, and handled by the same functions;
+// only a whole eager message has one of its own (on_whole()). The way of a short message:
+//
+//     send      mca_pml_coop_send() -> goes_by_lane()               send.cc
+//               send_short()                                        lane_packet.h
+//               LaneOut::put() -> node::LaneWriter                  here; coop/node/lane_ring.h
+//     receive   wait_on_lane() or mca_pml_coop_progress()           here; module.cc
+//               poll_lane() -> node::LaneInbox::poll() -> take()    node_lane.cc; coop/node/lane_inbox.h
+//               on_whole() -> arrive(): matching                    on_match.cc
+//               DirectRecv::take() or receive(RecvRequest&, ...)    recv_direct.h, recv_request.cc
 //
 // Threading: a spin lock per ring for its writers, if threads exist; one thread at a time reads. A call to poll_lane()
 // from within the handling of a packet, such as from a callback that calls opal_progress(), finds nothing, as in
@@ -42,7 +50,22 @@ struct LaneCard {
 // How often this process has found packets in its rings; may wrap.
 inline std::atomic<std::uint32_t> lane_arrivals{0};
 
-// Our end of the ring to a neighbour.
+// Our end of the ring to a neighbour. How a message may go depends on its length:
+//
+//     up to               a message
+//     short_max()         takes the hot path: it is copied in one piece, not timed (timed_from()) and not offered
+//     whole_max()         goes in one packet, as soon as there is room. This is one_piece_max(), unless the node is
+//                         crowded
+//     one_piece_max()     is copied in one piece: pml_coop_lane_small_max, or less. Above that, sender and receiver
+//                         copy the packet in parts at the same time if the sender waits and the node is not crowded
+//     at_once_max()       goes in one packet if there is room for all of it now (takes_long())
+//     alone_max()         does so even if its sender does not wait and the receiver has no other message to copy, or
+//                         long messages go both ways
+//     message_max()       goes in fragments if it does not go at once. This is at_once_max(), unless the node is
+//                         crowded
+//     longest_payload()   (bounds each packet, also those of a handshake)
+//
+// may_be_offered() tells for which lengths the receiver should read the message instead.
 class LaneOut {
 public:
     struct Kernel {
@@ -80,16 +103,16 @@ public:
     }
     // The system has provided no more memory for the ring, which is too short for a packet with this payload.
     bool is_too_short_for(std::size_t bytes) const noexcept { return bytes > fits_.load(std::memory_order_relaxed); }
-    // The largest message that may use the lane at all. `waits`: its sender waits for it. `kernel_may_copy`: if not, a
-    // found limit does not apply, because it compares with copies of the kernel.
+    // The largest message that may use the lane if it does not go at once. `waits`: its sender waits for it.
+    // `kernel_may_copy`: if not, a found limit does not apply, because it compares with copies of the kernel.
     std::size_t message_max(bool waits, bool kernel_may_copy) const noexcept {
         const std::int64_t given = module.config.lane_max;
         if (given >= 0) return std::max(one_piece_max_, static_cast<std::size_t>(given));
         if (!kernel_may_copy || !earns_) return std::max(whole_max_, limit_.longest());
         return std::min(module.crowded ? one_piece_max_ : found_max(waits), long_enough_for());
     }
-    // The same for a message that goes in one packet now. On a crowded node longer ones than message_max() may: without room
-    // for all of it, such a message would need a CTS and fragments, for which processes have to take turns.
+    // The same for a message that goes in one packet now. On a crowded node messages above message_max() may go in one
+    // packet, but not in fragments after a CTS, for which processes would have to take turns.
     std::size_t at_once_max(bool waits, bool kernel_may_copy) const noexcept {
         const bool is_found = module.crowded && module.config.lane_max < 0 && kernel_may_copy && earns_;
         return is_found ? std::min(found_max(waits), long_enough_for()) : message_max(waits, kernel_may_copy);
@@ -171,8 +194,8 @@ private:
     static constexpr std::size_t kFirstOfMany = 8192;  // up to here a message makes the ring longer at once even there
 
     static constexpr std::uint32_t kOfferBytes = sizeof(node::LaneOffer);
-    // A receiver that copies at once answers within so many looks, of 20 ns or more, and one for so many bytes (3.2 GB/s).
-    // After kTooLate times as many the sender writes the message into the ring.
+    // A receiver that copies at once answers within kPatience looks (5 us: a look takes 20 ns or more) and one more
+    // for each kBytesOfLook bytes (3.2 GB/s). After kTooLate times as many the sender writes the message into the ring.
     static constexpr unsigned kPatience = 256, kBytesOfLook = 64, kTooLate = 8;
     struct Outstanding {
         node::LaneOffer offer;
@@ -281,8 +304,8 @@ private:
     SpinLock lock_;
 };
 
-// Whether pml_coop_lane is 1 and this process has a transport for shared memory. Who selects only others, such as tcp,
-// wants messages to use these inside a node, too.
+// Whether pml_coop_lane is 1 and this process has a transport for shared memory. A user who selects only other
+// transports, such as tcp, wants messages inside a node to use them, too.
 bool lane_is_wanted() noexcept;
 // Whether the kernel may copy messages from other processes of the node, if it does not deny that.
 bool kernel_copies_messages() noexcept;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The callbacks for packets that a BTL has received: one function per kind.
+// Packets that have arrived: one function per kind. BTLs call the functions mca_pml_coop_on_...(); those for CTS, FRAG
+// and FIN are in on_answer.cc, the others in on_match.cc. node_lane.cc calls the same functions for packets of the
+// lane, except for eager messages: on_whole() if a message is whole, on_eager() if its sender still writes it or
+// offers it.
 #pragma once
 
 #include "arrived.h"

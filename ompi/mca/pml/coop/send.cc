@@ -88,7 +88,7 @@ template <class MakeHeader>
     if (wish == rndv::Wish::kHybrid || wish == rndv::Wish::kSend) lane.earn(bytes);
 }
 
-// The same through the lane.
+// Sends a message in one packet through the lane, without a request. Returns false if it has to go another way.
 template <bool waits>
 inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                          int tag, SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
