@@ -29,7 +29,9 @@ struct Sender {
     LaneWriter<LaneMemory> writer;
 
     Sender(LaneArea to, std::int32_t pid)
-        : area(to), ring(to.claim(pid, 0).value()), writer(to.memory_of(ring), to.shape().ring_bytes) {}
+        : area(to), ring(to.claim(pid, 0).value()), writer(to.memory_of(ring), to.shape().ring_bytes) {
+        area.open(ring, pid);
+    }
     bool put_answer(std::uint64_t value, bool confirmed) {
         if (!writer.takes_slot(300, confirmed)) return false;
         std::memcpy(area.slot(ring) + kLaneWord, &value, sizeof value);
@@ -302,6 +304,29 @@ TEST(LaneInbox, frees_the_ring_of_a_watched_sender_that_has_ended) {
         ASSERT_TRUE(next.send(4));
         EXPECT_EQ(to.poll(), 1);
     }
+}
+
+TEST(LaneInbox, does_not_look_into_a_ring_that_is_only_claimed) {
+    Station to(1);
+    const std::uint32_t ring = to.area.claim(10, 0).value();
+    LaneWriter<LaneMemory> writer(to.area.memory_of(ring), kMinLaneRing);
+    ASSERT_TRUE(writer.reserve(8));
+    writer.publish(1, 8);
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_TRUE(to.got.empty());
+    EXPECT_FALSE(to.area.is_free(ring));
+    to.area.open(ring, 10);
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_EQ(to.got.size(), 1u);
+    EXPECT_EQ(to.area.claimant(ring), 10);
+}
+
+TEST(LaneInbox, a_ring_that_gets_no_memory_is_free_again_at_once) {
+    Station to(1);
+    const std::uint32_t ring = to.area.claim(10, 0).value();
+    EXPECT_EQ(to.area.claim(11, 0), std::nullopt);
+    to.area.give_up(ring);
+    EXPECT_EQ(to.area.claim(11, 0), ring);
 }
 
 TEST(LaneInbox, does_not_ask_whether_senders_have_ended_that_are_not_watched) {

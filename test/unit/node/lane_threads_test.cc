@@ -31,6 +31,7 @@ void send_all(LaneArea area, std::uint32_t sender) {
     for (std::uint32_t round = 0, n = 0; round < kRounds; ++round) {
         std::optional<std::uint32_t> ring;
         while (!(ring = area.claim(static_cast<std::int32_t>(1 + sender), sender))) std::this_thread::yield();
+        area.open(*ring, static_cast<std::int32_t>(1 + sender));
         LaneWriter<LaneMemory> writer(area.memory_of(*ring), area.shape().ring_bytes);
         for (const std::uint32_t end = (round + 1) * kRecords / kRounds; n < end; ++n) {
             const std::uint32_t bytes = n % 4 ? 8 + n % 50 : length_of(sender, n);
@@ -97,7 +98,7 @@ struct Partner {
     }
     void meet(const Partner& other) {
         to = other.area;
-        to.claim(1, 0);
+        to.open(to.claim(1, 0).value(), 1);
         writer = LaneWriter<LaneMemory>(to.memory_of(0), kShape.ring_bytes);
         writer.use_slot();
     }

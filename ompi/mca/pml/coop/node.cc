@@ -171,9 +171,17 @@ LaneOut* Neighbour::count_knock() noexcept {
         lane_in.store(kNoLane, std::memory_order_relaxed);
         lane_out.store(lane.get(), std::memory_order_release);
         if (lane) return lane.get();
+        pause_before_lane(error);
     }
     report_lane_missed(error);
     return nullptr;
+}
+
+// A descriptor, memory, or a ring may be free later, but each attempt takes some system calls.
+void Neighbour::pause_before_lane(int error) noexcept {
+    if (error == EBADF || next_pause > kLongestPause) return;  // another layout, or enough attempts
+    lane_in.store(next_pause, std::memory_order_relaxed);
+    next_pause *= 2;
 }
 
 void open_node() noexcept {

@@ -52,8 +52,9 @@ struct Neighbour {
     std::atomic<LaneOut*> lane_out{nullptr};     // our end of the lane to it; null: its packets use a transport
     std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
     std::unique_ptr<LaneOut> lane;               // under Module::lock
+    std::int64_t next_pause = kFirstPause;       // messages, if the lane cannot be opened; under Module::lock
     rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
-    static constexpr std::int64_t kNoLane = -1;
+    static constexpr std::int64_t kNoLane = -1, kFirstPause = 1024, kLongestPause = 128 * kFirstPause;
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }
     rndv::Board& board() const noexcept {
@@ -81,6 +82,7 @@ struct Neighbour {
 private:
     void try_to_map() noexcept;
     LaneOut* count_knock() noexcept;
+    void pause_before_lane(int error) noexcept;
 };
 
 // Creates the memory that we share. If the system provides none, this process works without.

@@ -6,22 +6,22 @@
 //
 //     bells     one bit per ring: its writer has written although its reader slept
 //     kept      bytes of long messages that the owner has taken from the rings and not received yet
-//     claims    one word per ring: free, or who writes to it
+//     claims    one word per ring: free, or which process writes to it
 //     controls  per ring: who its sender is, how far it is read, its reader's word about an offer, and whether the reader sleeps
 //     slots     one per ring
 //     rings
 //
 // States of a claim:
 //
-//            sender: claim()          sender: close()        reader has read everything: reset()
-//     free ------------------> open ----------------> closed -----------------------------------> free
-//                               |                        ^                                          ^
-//               sender: watch() |                        |                                          |
-//                               +---> watched -----------+                                          |
-//                                        |     the sender has ended without a word, and the reader  |
-//                                        +----- has read everything: reset() -----------------------+
+//          sender: claim()        open()            close()          reader has read everything: reset()
+//     free -----------------> claimed ------> open --------> closed ------------------------------------> free
+//      ^                       |   |                           ^                                           ^
+//      |   give_up(): there is |   | watch()                   |                                           |
+//      +--- no memory for it --+   +--------> watched ---------+                                           |
+//                                                |    the sender has ended without a word, and the reader  |
+//                                                +---- has read everything: reset() -----------------------+
 //
-// A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
+// The reader does not touch a ring that is only claimed: the system may not provide its memory. A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
 // then has its ring watched. The senders of the reader's own job end with the reader.
 //
 // Units: bytes. Threading: processes and threads synchronize by the atomic words. Ownership: the memory stays the
@@ -122,18 +122,24 @@ public:
 
     // -- by a sender
 
-    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use.
+    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use. Call open(), watch() or give_up() next.
     std::optional<std::uint32_t> claim(std::int32_t pid, std::uint32_t from) const noexcept {
         for (std::uint32_t k = 0; k < shape_.rings; ++k) {
             const std::uint32_t i = (from + k) % shape_.rings;
             std::uint64_t free = kFree;
             if (claim_of(i).load(std::memory_order_relaxed) == kFree &&
-                claim_of(i).compare_exchange_strong(free, claim_word(pid, kOpen), std::memory_order_acq_rel))
+                claim_of(i).compare_exchange_strong(free, claim_word(pid, kClaimed), std::memory_order_acq_rel))
                 return i;
         }
         return std::nullopt;
     }
-    // After claim(). `name`: unique, not 0.
+    // When the ring has memory for the first records.
+    void open(std::uint32_t ring, std::int32_t pid) const noexcept {
+        claim_of(ring).store(claim_word(pid, kOpen), std::memory_order_release);
+    }
+    // Instead of open(): nothing is written.
+    void give_up(std::uint32_t ring) const noexcept { claim_of(ring).store(kFree, std::memory_order_release); }
+    // After open(). `name`: unique, not 0.
     void introduce(std::uint32_t ring, std::uint64_t name) const noexcept {
         control(ring).sender.store(name, std::memory_order_release);
     }
@@ -142,7 +148,7 @@ public:
         claim_of(ring).store(claim_word(pid, kClosed), std::memory_order_release);
         wake(ring);
     }
-    // After claim(), when a lock tells whether this process has ended.
+    // Instead of open(), when a lock tells whether this process has ended.
     void watch(std::uint32_t ring, std::int32_t pid) const noexcept {
         claim_of(ring).store(claim_word(pid, kWatched), std::memory_order_release);
     }
@@ -163,12 +169,17 @@ public:
         return std::nullopt;
     }
     bool is_free(std::uint32_t ring) const noexcept { return claim_of(ring).load(std::memory_order_relaxed) == kFree; }
+    // Whether the ring may hold records.
+    bool is_used(std::uint32_t ring) const noexcept {
+        const std::uint64_t claim = claim_of(ring).load(std::memory_order_acquire);
+        return claim != kFree && (claim & kStates) != kClaimed;
+    }
     bool is_closed(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kClosed;
     }
     // The process that has claimed the ring.
     std::int32_t claimant(std::uint32_t ring) const noexcept {
-        return static_cast<std::int32_t>(claim_of(ring).load(std::memory_order_relaxed) >> 2);
+        return static_cast<std::int32_t>(claim_of(ring).load(std::memory_order_relaxed) >> 3);
     }
     bool is_watched(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kWatched;
@@ -186,9 +197,9 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kStates = 3;
+    static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kClaimed = 4, kStates = 7;
     static constexpr std::uint64_t claim_word(std::int32_t pid, std::uint64_t state) noexcept {
-        return std::uint64_t{static_cast<std::uint32_t>(pid)} << 2 | state;
+        return std::uint64_t{static_cast<std::uint32_t>(pid)} << 3 | state;
     }
     static constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
         return (bytes + unit - 1) / unit * unit;
