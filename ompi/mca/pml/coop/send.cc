@@ -19,6 +19,24 @@
 namespace coop::pml {
 namespace {
 
+// Hands over a message of `bytes` bytes in one packet that the transport copies at once.
+inline bool hand_over_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                              const wire::MatchWords& header, std::size_t bytes) noexcept {
+    mca_bml_base_btl_t& btl = *peer.eager();
+    if (const BtlExtension* const extension = extension_of(*btl.btl))
+        if (const char* const from = contiguous_base(datatype->super, count, buf))
+            return send_immediate(btl, *extension, header, from, bytes);
+    StackConvertor convertor(peer, buf, count, datatype);
+    return send_immediate(btl, convertor.get(), header, bytes);
+}
+
+// The same in a descriptor.
+inline bool hand_over_later(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
+                            const wire::MatchWords& header, std::size_t bytes) noexcept {
+    StackConvertor convertor(peer, buf, count, datatype);
+    return send_packet(*peer.eager(), convertor.get(), header, bytes);
+}
+
 // Sends a message in one packet, without a request. Returns false if the transport cannot take it now, earlier messages
 // wait, or it is too long. `waits`: the caller waits for a longer one.
 template <auto hand_over, bool waits>
@@ -29,10 +47,9 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
     bytes *= count;
     if (bytes > (waits ? peer.awaited_payload : peer.eager_payload) || peer.has_line()) return false;
 
-    StackConvertor convertor(peer, buf, count, datatype);
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
                                            sequence);
-    if (!hand_over(*peer.eager(), convertor.get(), header, bytes)) return false;
+    if (!hand_over(peer, buf, count, datatype, header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;
 }
@@ -132,7 +149,7 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
                          SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     if (LaneOut* const lane = peer.lane())
         return send_through<waits>(*lane, peer, buf, count, datatype, tag, sequence, comm);
-    return send_eager<send_immediate, waits>(peer, buf, count, datatype, tag, sequence, comm);
+    return send_eager<hand_over_at_once, waits>(peer, buf, count, datatype, tag, sequence, comm);
 }
 
 // Whether the message goes in one packet as soon as there is room, without a request.
@@ -149,7 +166,7 @@ int send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
     while (!send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm) &&
-           !send_eager<send_packet, false>(peer, buf, count, datatype, tag, sequence, comm)) {
+           !send_eager<hand_over_later, false>(peer, buf, count, datatype, tag, sequence, comm)) {
         if (!sequence.is_taken() && !fits_one_packet(peer, bytes)) return MPI_ERR_NO_MEM;
         opal_progress();
     }

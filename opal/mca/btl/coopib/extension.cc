@@ -31,6 +31,7 @@ constexpr BtlExtension kTable{
     .atomics_keep_order = atomics_keep_order,
     .needs_read_behind = needs_read_behind,
     .read_behind = read_behind,
+    .send_contiguous = send_contiguous,
 };
 
 }  // namespace

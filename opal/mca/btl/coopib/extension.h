@@ -31,6 +31,8 @@ bool read_behind(mca_btl_base_module_t*, Endpoint*, void* local_address, std::ui
 // send.cc
 bool send_urgent(mca_btl_base_module_t*, Endpoint*, const void* packet, std::size_t bytes, mca_btl_base_tag_t);
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t*);
+bool send_contiguous(mca_btl_base_module_t*, Endpoint*, const void* header, std::size_t header_bytes,
+                     const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t);
 
 // loopback.cc
 LoopbackWay loopback_way(mca_btl_base_module_t*, Endpoint*);

@@ -37,7 +37,8 @@ Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
 
 // A message that the upper layer sends without a descriptor.
 struct Immediate {
-    opal_convertor_t* convertor;
+    opal_convertor_t* convertor;  // null: `payload` is contiguous
+    const void* payload;
     const void* header;  // the upper layer's
     std::size_t header_bytes, payload_bytes;
     mca_btl_base_tag_t tag;
@@ -52,6 +53,10 @@ struct Immediate {
     bool pack(std::byte* to) const {
         std::memcpy(to, header, header_bytes);
         if (payload_bytes == 0) return true;
+        if (convertor == nullptr) {
+            std::memcpy(to + header_bytes, payload, payload_bytes);
+            return true;
+        }
         iovec where{to + header_bytes, payload_bytes};
         std::uint32_t count = 1;
         std::size_t packed = payload_bytes;
@@ -60,7 +65,7 @@ struct Immediate {
     // Sets the convertor back to the start, because the upper layer will pack again.
     void rewind() const {
         std::size_t start = 0;
-        if (payload_bytes != 0) opal_convertor_set_position(convertor, &start);
+        if (payload_bytes != 0 && convertor != nullptr) opal_convertor_set_position(convertor, &start);
     }
 };
 
@@ -138,7 +143,7 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
 int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor,
                      void* header, std::size_t header_bytes, std::size_t payload_bytes, std::uint8_t order,
                      std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
-    const Immediate message{convertor, header, header_bytes, payload_bytes, tag, false};
+    const Immediate message{convertor, nullptr, header, header_bytes, payload_bytes, tag, false};
     if (send_now(Module::of(btl), *endpoint, message)) return OPAL_SUCCESS;
     if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, message.bytes(), flags);
     return OPAL_ERR_RESOURCE_BUSY;
@@ -146,7 +151,12 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
 
 bool send_urgent(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* packet, std::size_t bytes,
                  mca_btl_base_tag_t tag) {
-    return send_now(Module::of(btl), *endpoint, {nullptr, packet, bytes, 0, tag, true});
+    return send_now(Module::of(btl), *endpoint, {nullptr, nullptr, packet, bytes, 0, tag, true});
+}
+
+bool send_contiguous(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* header, std::size_t header_bytes,
+                     const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t tag) {
+    return send_now(Module::of(btl), *endpoint, {nullptr, payload, header, header_bytes, payload_bytes, tag, false});
 }
 
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) {
