@@ -222,7 +222,7 @@ void finish_later(SendRequest& r) noexcept;
 void finish(SendRequest& r) noexcept {
     if (ends_later(*r.mpi(), r.store != nullptr || r.fate.is_freed())) return finish_later(r);
     close_memory(r);
-    if (r.store) r.release_store(r.store);
+    if (r.store) mca_pml_base_bsend_request_free(r.store);
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
     complete_for_user(r);
