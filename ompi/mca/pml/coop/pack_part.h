@@ -9,10 +9,9 @@
 #include <cstring>
 
 #include "compat.h"
+#include "ompi/mca/shim/pack.h"
 
 namespace coop::pml {
-
-constexpr std::size_t kLongestElement = 32;  // bytes of a complex long double
 
 // Sets the convertor to byte `at` of its message, or to the start of the element that contains it. Returns the new position.
 // Precondition: the message is not empty.
@@ -21,22 +20,13 @@ inline std::size_t seek(opal_convertor_t& convertor, std::size_t at) noexcept {
     return at;
 }
 
-// Packs at most `bytes` bytes from the convertor's position on: whole elements. Returns their number.
-inline std::size_t pack_into(opal_convertor_t& convertor, std::byte* to, std::size_t bytes) noexcept {
-    if (bytes == 0) return 0;
-    iovec whole{to, bytes};
-    std::uint32_t pieces = 1;
-    opal_convertor_pack(&convertor, &whole, &pieces, &bytes);
-    return bytes;
-}
-
 // Some bytes of a message that begin or end inside of an element.
 class Snippet {
 public:
     // The bytes from `at` on: at least one, and at most `most`.
     Snippet(opal_convertor_t& convertor, std::size_t at, std::size_t most) noexcept
         : skipped_(at - seek(convertor, at)) {
-        const std::size_t packed = pack_into(convertor, elements_, sizeof elements_);
+        const std::size_t packed = pack_next(convertor, elements_, sizeof elements_);
         bytes_ = packed > skipped_ ? std::min(packed - skipped_, most) : 0;
     }
     const std::byte* data() const noexcept { return elements_ + skipped_; }
@@ -50,7 +40,7 @@ private:
 // Packs at least one and at most `bytes` bytes of the message from byte `at` on. Returns their number. Precondition: `bytes` > 0.
 inline std::size_t pack_part(opal_convertor_t& convertor, std::size_t at, std::byte* to, std::size_t bytes) noexcept {
     if (seek(convertor, at) == at)
-        if (const std::size_t packed = pack_into(convertor, to, bytes); packed > 0) return packed;
+        if (const std::size_t packed = pack_next(convertor, to, bytes); packed > 0) return packed;
     const Snippet snippet(convertor, at, bytes);
     std::memcpy(to, snippet.data(), snippet.bytes());
     return snippet.bytes();
