@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Copies inside a node: every value of pml_coop_protocol (a "wish"), offered receives, shortages, refused operations,
+# Copies inside a node: every value of pml_coop_protocol (a "wish"), truncation, offered receives, shortages, refused operations,
 # storms, a dying peer, a kernel that denies copies, a side that computes, a crowded node, memory that cannot be shared.
 # Programs: coop/ and storm/.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
@@ -26,6 +26,11 @@ part_coop() {
     ! everywhere || wishes+=(rget rput send coop_fixed coop_coll coop_load)
     for wish in "${wishes[@]}"; do
         rows "rows_by_$wish" "$wish"
+    done
+    for wish in hybrid coop rget rput send; do
+        check "coop.truncation_by_$wish" launch vader 2 --mca pml_coop_protocol "$wish" "$bin/truncation" \
+            --only send_buffer_with_gaps_fills_a_receive_that_ends_inside_of_an_element
+        everywhere || break
     done
     check coop.hints hints
     part_coop_offers
@@ -91,6 +96,11 @@ part_coop_faults() {
             rows "rows_by_${wish}_under_$fault" "$wish" --mca pml_coop_fault "$fault" -- refused
         done
         rows "both_refused_by_$wish" "$wish" --mca pml_coop_fault get:1,put:1 -- both
+    done
+    for wish in rget rput coop; do
+        check "coop.rest_begins_inside_of_an_element_by_$wish" launch vader 2 --mca pml_coop_protocol "$wish" --mca pml_coop_fault get:3,put:3 \
+            "$bin/datatypes" --only blocks_that_end_inside_of_the_senders_elements
+        everywhere || break # the code of the others is the same
     done
     check coop.bounce_under_faults launch vader 2 --mca pml_coop_fault busy:3,alloc:5,sendi:2 "$bin/bounce" refused
     check coop.load_after_a_copy_that_both_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1,put@1 "$bin/load" coop

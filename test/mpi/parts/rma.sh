@@ -107,7 +107,7 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 188; return; }
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 189; return; }
     for topic in calls sizes types ops epochs signals atomics queued windows shared dynamic requests threads errors ranges finalizing near info; do
         case $topic in calls | windows | shared | threads) rma_cases cluster 6 $of_pml $topic few ;;
         *) rarely rma_cases cluster 6 $of_pml $topic few ;; esac

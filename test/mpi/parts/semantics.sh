@@ -27,7 +27,7 @@ part_semantics() {
     run_cases vader 2 ground 1 2
     semantics_lifetimes
     semantics_big
-    cluster_possible || { report_skip cluster "$no_cluster" 118; return; }
+    cluster_possible || { report_skip cluster "$no_cluster" 122; return; }
     run_cases cluster 6 ground 3 2
     check cluster.vader_inside_a_host_and_tcp_between transports_are_right
     for topic in intercomm threads dynamic; do run_cases cluster 6 "$topic"; done

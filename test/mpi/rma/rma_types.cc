@@ -325,6 +325,46 @@ CASE(long_blocks_with_gaps_at_the_origin) {
             }
 }
 
+// More elements with gaps than a packet or a buffer has room for: these end inside of elements.
+CASE(elements_with_gaps_in_many_packets) {
+    constexpr int kPairs = 30000;
+    constexpr std::size_t kPair = sizeof(double) + sizeof(int), kApart = 24, kSecond = 12;
+    const auto type_of = [&](std::size_t second, std::size_t extent) {
+        const int lengths[2] = {1, 1};
+        const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(second)};
+        const MPI_Datatype types[2] = {MPI_DOUBLE, MPI_INT};
+        MPI_Datatype bare, type;
+        MPI_Type_create_struct(2, lengths, places, types, &bare);
+        MPI_Type_create_resized(bare, 0, static_cast<MPI_Aint>(extent), &type);
+        MPI_Type_commit(&type);
+        MPI_Type_free(&bare);
+        return type;
+    };
+    MPI_Datatype apart = type_of(kSecond, kApart), dense = type_of(sizeof(double), kPair);
+    const int next = (env.rank + 1) % env.size, before = (env.rank + env.size - 1) % env.size;
+    const auto sent = [&](int rank) { return message(key_of("pairs", as_number(rank)), kPairs * kPair); };
+    const Bytes mine = sent(env.rank), expected = sent(before);
+    Bytes from(kPairs * kApart, 3);
+    for (std::size_t i = 0; i < kPairs; ++i) {
+        std::memcpy(&from[i * kApart], &mine[i * kPair], sizeof(double));
+        std::memcpy(&from[i * kApart + kSecond], &mine[i * kPair + sizeof(double)], sizeof(int));
+    }
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate, Flavor::kDynamic}) {
+        Window window(flavor, env.comm, kPairs * kPair);
+        Bytes back(from.size(), 3);
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        CHECK_MPI(MPI_Put(from.data(), kPairs, apart, next, window.at(next, 0), kPairs, dense, window.win));
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        window.inspect([&](const unsigned char* memory) { check_bytes(memory, expected, "memory"); });
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        CHECK_MPI(MPI_Get(back.data(), kPairs, apart, next, window.at(next, 0), kPairs, dense, window.win));
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        check_bytes(back.data(), from, "back");
+    }
+    MPI_Type_free(&apart);
+    MPI_Type_free(&dense);
+}
+
 // What lies in the gap of a pair belongs to somebody else: an accumulate leaves it alone, also where RDMA writes the pair.
 CASE(gaps_of_pairs_stay) {
     struct Pair {

@@ -258,6 +258,34 @@ CASE(packed_data_is_received_as_what_it_was) {
     }
 }
 
+// Blocks of both buffers are long enough to be copied one by one. If a copy is refused (pml_coop_fault), packets carry the rest, which
+// begins inside of an element.
+CASE(blocks_that_end_inside_of_the_senders_elements) {
+    if (env.rank > 1) return;
+    constexpr int kBlocks = 6, kBytes = 100001, kDoubles = kBlocks * kBytes / 24;
+    constexpr std::size_t kAll = std::size_t{3} * kDoubles * sizeof(double);
+    MPI_Datatype sent, received;
+    MPI_Type_vector(3, kDoubles, kDoubles + 1, MPI_DOUBLE, &sent);
+    MPI_Type_vector(kBlocks, kBytes, kBytes + 15, MPI_PACKED, &received);
+    MPI_Datatype type = committed(env.rank == 0 ? sent : received);
+    MPI_Type_free(env.rank == 0 ? &received : &sent);
+    for (std::uint64_t key = 0; key < 20; ++key) {
+        Bytes packed(std::size_t{kBlocks} * kBytes), buffer(kBlocks * (kBytes + 15), 0x5c);
+        int position = 0;
+        if (env.rank == 0) {
+            pattern::fill(key, 0, packed.data(), kAll);
+            MPI_Unpack(packed.data(), static_cast<int>(kAll), &position, buffer.data(), 1, type, env.comm);
+            MPI_Send(buffer.data(), 1, type, 1, 1, env.comm);
+        } else {
+            MPI_Recv(buffer.data(), 1, type, 0, 1, env.comm, MPI_STATUS_IGNORE);
+            MPI_Pack(buffer.data(), 1, type, packed.data(), static_cast<int>(packed.size()), &position, env.comm);
+            CHECK_PATTERN(key, packed.data(), kAll);
+            for (std::size_t i = 1; i < kBlocks; ++i) CHECK_UNTOUCHED(0x5c, &buffer[i * (kBytes + 15) - 15], 15);
+        }
+    }
+    MPI_Type_free(&type);
+}
+
 CASE(absolute_addresses_with_mpi_bottom) {
     if (env.rank > 1) return;
     for (std::size_t n : {10, 5000, 200000}) {

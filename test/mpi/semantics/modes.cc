@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The send modes: standard, synchronous, buffered, ready; blocking and nonblocking.
+#include <chrono>
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "mpi_test.h"
@@ -171,6 +174,78 @@ CASE(buffer_is_free_again_when_its_message_is_gone) {
             receive(env, 0, i, static_cast<std::uint64_t>(i), n);
             signal_to(env, 0);
         }
+    }
+}
+
+// Rank 1 makes no call for this time. More messages are sent to it than shared memory has room for.
+constexpr std::chrono::milliseconds kPause(500);
+constexpr int kMany = 12000;
+
+// The kernel and HCAs may have room for all of them.
+static bool shared_memory_carries_all() {
+    const char* const transports = std::getenv("OMPI_MCA_btl");
+    return transports && std::string(transports) == "vader,self" && !mpitest::on_ob1();
+}
+
+// Rank 1 pauses. Returns a time on this rank that is kPause or more before the first receive of rank 1.
+static std::chrono::steady_clock::time_point begin_pause(const mpitest::Env& env) {
+    const auto start = std::chrono::steady_clock::now();
+    MPI_Barrier(env.comm);
+    if (env.rank == 1) std::this_thread::sleep_for(kPause);
+    return start;
+}
+
+static int bsend(const Bytes& data, const mpitest::Env& env) {
+    return MPI_Bsend(data.data(), as_int(data.size()), MPI_BYTE, 1, 5, env.comm);
+}
+static int ibsend(const Bytes& data, const mpitest::Env& env) {
+    MPI_Request request;
+    MPI_Ibsend(data.data(), as_int(data.size()), MPI_BYTE, 1, 5, env.comm, &request);
+    return MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static int persistent_bsend(const Bytes& data, const mpitest::Env& env) {
+    MPI_Request request;
+    MPI_Bsend_init(data.data(), as_int(data.size()), MPI_BYTE, 1, 5, env.comm, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return MPI_Request_free(&request);
+}
+
+CASE(detach_returns_when_short_messages_have_left) {
+    constexpr std::size_t n = 1024;
+    for (const auto send : {bsend, ibsend, persistent_bsend}) {
+        const auto start = begin_pause(env);
+        if (env.rank == 0) {
+            Bytes buffer(kMany * (n + MPI_BSEND_OVERHEAD));
+            MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
+            for (std::uint64_t i = 0; i < kMany; ++i) CHECK_MPI(send(message(i, n), env));
+            void* address = nullptr;
+            int size = 0;
+            MPI_Buffer_detach(&address, &size);
+            if (shared_memory_carries_all()) CHECK(std::chrono::steady_clock::now() - start >= kPause);
+            buffer.assign(buffer.size(), 0xdd);
+        } else if (env.rank == 1) {
+            for (std::uint64_t i = 0; i < kMany; ++i) receive(env, 0, 5, i, n);
+        }
+    }
+}
+
+CASE(short_buffered_send_without_a_buffer_is_an_error_unless_it_leaves_at_once) {
+    if (mpitest::skipped_on_ob1("it keeps short messages in memory of its own")) return;
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    constexpr std::size_t n = 1024;
+    const auto start = begin_pause(env);
+    int sent = 0;
+    if (env.rank == 0) {
+        int status = MPI_SUCCESS;
+        while (sent < kMany && (status = bsend(message(static_cast<std::uint64_t>(sent), n), env)) == MPI_SUCCESS)
+            ++sent;
+        if (shared_memory_carries_all() && std::chrono::steady_clock::now() - start < kPause)
+            CHECK_ERROR(status, MPI_ERR_BUFFER);
+        MPI_Send(&sent, 1, MPI_INT, 1, 6, env.comm);
+    } else if (env.rank == 1) {
+        MPI_Recv(&sent, 1, MPI_INT, 0, 6, env.comm, MPI_STATUS_IGNORE);
+        for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sent); ++i) receive(env, 0, 5, i, n);
     }
 }
 

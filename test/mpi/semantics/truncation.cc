@@ -162,3 +162,100 @@ CASE(truncated_message_to_oneself_is_an_error) {
         check_behind(in, s);
     }
 }
+
+namespace {
+
+MPI_Datatype committed(MPI_Datatype type) {
+    MPI_Type_commit(&type);
+    return type;
+}
+
+MPI_Datatype every_second(int count, MPI_Datatype element) {
+    MPI_Datatype type;
+    MPI_Type_vector(count, 1, 2, element, &type);
+    return committed(type);
+}
+
+// Contiguous elements, each of which ends in a gap.
+MPI_Datatype padded(int count) {
+    MPI_Datatype element, type;
+    MPI_Type_create_resized(MPI_DOUBLE, 0, 24, &element);
+    MPI_Type_contiguous(count, element, &type);
+    MPI_Type_free(&element);
+    return committed(type);
+}
+
+// Two long blocks, so that the receiver may copy them one by one.
+MPI_Datatype two_blocks(int count) {
+    MPI_Datatype type;
+    MPI_Type_vector(2, count / 2, count / 2 + 1, MPI_DOUBLE, &type);
+    return committed(type);
+}
+
+// A buffer with gaps, and the bytes of its message.
+struct Gaps {
+    MPI_Datatype type;
+    Bytes buffer, packed;
+
+    explicit Gaps(MPI_Datatype made) : type(made) {
+        MPI_Aint lb, extent;
+        MPI_Type_get_true_extent(type, &lb, &extent);
+        int size = 0, end = 0;
+        MPI_Type_size(type, &size);
+        buffer.resize(static_cast<std::size_t>(extent));
+        packed.resize(static_cast<std::size_t>(size));
+        pattern::fill(packed.size(), 0, packed.data(), packed.size());
+        MPI_Unpack(packed.data(), size, &end, buffer.data(), 1, type, MPI_COMM_SELF);
+    }
+    Gaps(const Gaps&) = delete;
+    Gaps& operator=(const Gaps&) = delete;
+    ~Gaps() { MPI_Type_free(&type); }
+};
+
+void send_with_gaps(const Gaps& message, bool waits, const mpitest::Env& env) {
+    if (waits) {
+        MPI_Send(message.buffer.data(), 1, message.type, 1, 7, env.comm);
+        return;
+    }
+    MPI_Request request;
+    MPI_Isend(message.buffer.data(), 1, message.type, 1, 7, env.comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void receive_front(const Gaps& message, std::size_t room, bool waits, const mpitest::Env& env) {
+    Bytes data(room + 64, 0x5c);
+    if (waits) {
+        CHECK_ERROR(MPI_Recv(data.data(), as_int(room), MPI_PACKED, 0, 7, env.comm, MPI_STATUS_IGNORE),
+                    MPI_ERR_TRUNCATE);
+    } else {
+        MPI_Request request;
+        MPI_Irecv(data.data(), as_int(room), MPI_PACKED, 0, 7, env.comm, &request);
+        CHECK_ERROR(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    }
+    CHECK_PATTERN(message.packed.size(), data.data(), room);
+    CHECK_UNTOUCHED(0x5c, data.data() + room, 64);
+}
+
+}  // namespace
+
+// The sender can pack whole elements only, and the receive ends inside of one.
+CASE(send_buffer_with_gaps_fills_a_receive_that_ends_inside_of_an_element) {
+    if (mpitest::skipped_on_ob1("it writes past the end of the receive buffer")) return;
+    MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
+    for (int n : {20, 500, 2000, 20000, 200000}) {
+        for (int layout = 0; layout < 4; ++layout) {
+            const Gaps message(layout == 0   ? every_second(n, MPI_DOUBLE)
+                               : layout == 1 ? every_second(n, MPI_C_LONG_DOUBLE_COMPLEX)
+                               : layout == 2 ? padded(n)
+                                             : two_blocks(n));
+            const std::size_t bytes = message.packed.size();
+            for (std::size_t room : {std::size_t{3}, bytes / 2 + 1, bytes * 5 / 8 + 1, bytes - 1}) {
+                for (bool waits : {true, false}) {
+                    if (env.rank == 0) send_with_gaps(message, waits, env);
+                    else if (env.rank == 1) receive_front(message, room, waits, env);
+                    check_alive(env);
+                }
+            }
+        }
+    }
+}

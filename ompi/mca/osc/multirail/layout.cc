@@ -184,13 +184,17 @@ void Packer::take(void* to, std::size_t bytes) noexcept {
         next_ += bytes;
         return;
     }
+    auto* at = static_cast<std::byte*>(to);
     while (bytes > 0) {
-        iovec where{to, bytes};
-        std::uint32_t count = 1;
-        std::size_t taken = bytes;
-        opal_convertor_pack(&convertor_, &where, &count, &taken);
-        if (taken == 0) return;  // not reached: origin and target have the same number of bytes
-        to = static_cast<std::byte*>(to) + taken;
+        std::size_t taken = std::min(bytes, left_.size());
+        if (taken > 0) {
+            std::memcpy(at, left_.data(), taken);
+            left_ = left_.subspan(taken);
+        } else if (taken = pack_next(convertor_, at, bytes); taken == 0) {
+            left_ = std::span(elements_, pack_next(convertor_, elements_, sizeof elements_));
+            if (left_.empty()) return;  // not reached: origin and target have the same number of bytes
+        }
+        at += taken;
         bytes -= taken;
     }
 }

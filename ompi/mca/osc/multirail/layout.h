@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compat.h"
 #include "coop/rma/range.h"
 #include "coop/rma/runs.h"
+#include "ompi/mca/shim/pack.h"
 
 namespace coop::osc {
 
@@ -104,6 +106,9 @@ public:
 private:
     const std::byte* next_;  // of contiguous data; null: by the convertor
     opal_convertor_t convertor_;
+    // Elements of which the last take() took a part, and the bytes that it left.
+    std::byte elements_[2 * kLongestElement];
+    std::span<const std::byte> left_;
 };
 
 // Writes data to any position of the origin's memory. Retains the datatype until it is destroyed.

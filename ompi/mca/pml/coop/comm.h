@@ -61,6 +61,11 @@ struct Peer {
         if (process) leave(*process);
     }
 
+    // Returns false if it is not the last one that was taken.
+    bool give_back_sequence(std::uint16_t number) noexcept {
+        auto next = static_cast<std::uint16_t>(number + 1);
+        return next_sequence.compare_exchange_strong(next, number, std::memory_order_relaxed);
+    }
     std::uint16_t take_sequence() noexcept {
         if (module.threads) return next_sequence.fetch_add(1, std::memory_order_relaxed);
         const std::uint16_t sequence = next_sequence.load(std::memory_order_relaxed);
@@ -138,7 +143,7 @@ struct Peer {
 };
 
 // The sequence number of a message to a peer, taken when it is first used. A message that has taken its number must be
-// sent, because the receiver waits for each number.
+// sent, because the receiver waits for each number, or give it back.
 class SequenceNumber {
 public:
     explicit SequenceNumber(Peer& peer) noexcept : peer_(peer) {}
@@ -147,6 +152,11 @@ public:
         if (!taken_) number_ = peer_.take_sequence();
         taken_ = true;
         return number_;
+    }
+    // Makes the message one that was never begun. Returns false if it is too late: a later message has taken its number.
+    [[nodiscard]] bool give_back() noexcept {
+        taken_ = taken_ && !peer_.give_back_sequence(number_);
+        return !taken_;
     }
 
 private:

@@ -9,6 +9,7 @@
 
 #include "comm.h"
 #include "device_memory.h"
+#include "pack_part.h"
 #include "packet.h"
 #include "stack_convertor.h"
 
@@ -29,15 +30,6 @@ inline const char* start_of(const opal_datatype_t& type, const void* buffer) noe
 // device memory.
 inline const char* contiguous_base(const opal_datatype_t& type, std::size_t count, const void* buffer) noexcept {
     return is_contiguous(type, count) && !device_memory_is_possible() ? start_of(type, buffer) : nullptr;
-}
-
-// Packs at most `bytes` bytes from the convertor's position on. Returns their number.
-inline std::size_t pack_into(opal_convertor_t& convertor, std::byte* to, std::size_t bytes) noexcept {
-    if (bytes == 0) return 0;
-    iovec whole{to, bytes};
-    std::uint32_t pieces = 1;
-    opal_convertor_pack(&convertor, &whole, &pieces, &bytes);
-    return bytes;
 }
 
 // Whether a test wants this packet to be refused (pml_coop_fault); counted as a transport's refusal.
@@ -132,14 +124,14 @@ bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datat
     return from && lane.put_in_parts([&] { return damaged_if_told(make_header()); }, from, bytes);
 }
 
-// Sends a header with at most `payload` bytes from the convertor's position on; set_payload(header, n) tells it their
-// number before it is sealed. Sets `payload` to the number. Returns false if the ring is full.
+// Sends a header with at most `payload` bytes of the message from byte `at` on; set_payload(header, n) tells it their
+// number before it is sealed. Sets `payload` to the number. Returns false if the ring is full. Precondition: `payload` > 0.
 template <class Header, class SetPayload>
-bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t& convertor, std::size_t& payload,
-                 SetPayload&& set_payload) noexcept {
+bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t& convertor, std::size_t at,
+                 std::size_t& payload, SetPayload&& set_payload) noexcept {
     if (is_refused_by_fault()) return false;
     return lane.put(kind, sizeof header + payload, [&](std::byte* body) -> std::size_t {
-        payload = pack_into(convertor, body + sizeof header, payload);
+        payload = pack_part(convertor, at, body + sizeof header, payload);
         set_payload(header, payload);
         wire::seal(header);
         damage_if_told(kind, &header, sizeof header);

@@ -3,7 +3,7 @@
 // MPI_Send and related calls. Messages for which the lane or the transport has room leave in one packet, without a
 // request or an allocation, and without a lock unless threads exist. Some others use a bounce buffer; the rest become a
 // SendRequest.
-#include <cstdlib>
+#include <algorithm>
 #include <utility>
 
 #include "awaited.h"
@@ -173,32 +173,18 @@ int send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     return OMPI_SUCCESS;
 }
 
-// The memory that holds the payload of a buffered send, and the function that frees it.
-struct Store {
-    void* memory;
-    void (*release)(void*);
-};
-
-// Long messages use the buffer that the user has attached. Short ones for which the transport has no room just now use
-// memory of our own. `memory` is null if there is none.
-Store store_for(std::size_t bytes, bool attached) noexcept {
-    if (attached)
-        return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
-    return {std::malloc(bytes + 1), std::free};
-}
-
 // Returns the request of a message that is packed in `store`, or null if there is no memory for it.
-SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int dst, int tag,
+SendRequest* request_for(void* store, Peer& peer, std::size_t bytes, int dst, int tag,
                          ompi_communicator_t* comm) noexcept {
-    if (!store.memory) return nullptr;
-    SendRequest* r = make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED,
+    SendRequest* r = make_send(peer, store, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED,
                                false);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
     return r;
 }
 
-// A buffered send completes in this call, whatever the receiver does. If the transport has no room, the message is
-// packed and sent by a request that nobody waits for.
+// A buffered send completes in this call, whatever the receiver does. If the transport has no room, the message is packed in the
+// buffer that the user has attached, and sent by a request that nobody waits for, except MPI_Buffer_detach. Without room there, it is
+// an error.
 int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
@@ -209,16 +195,16 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     SequenceNumber sequence(peer);
     if (may_fit && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
 
-    const Store store = store_for(bytes, !fits);
-    SendRequest* r = request_for(store, peer, bytes, dst, tag, comm);
+    // A message without data needs the buffer, too: MPI_Buffer_detach waits for the memory.
+    void* const store = mca_pml_base_bsend_request_alloc_buf(std::max<std::size_t>(bytes, 1));
+    if (!store && sequence.give_back()) return OMPI_ERR_BUFFER;
+    SendRequest* const r = store ? request_for(store, peer, bytes, dst, tag, comm) : nullptr;
     if (!r) {
-        if (store.memory) store.release(store.memory);
-        if (!fits) return store.memory ? MPI_ERR_NO_MEM : OMPI_ERR_BUFFER;
-        return send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
+        if (store) mca_pml_base_bsend_request_free(store);
+        return fits ? send_by_waiting(peer, buf, count, datatype, tag, sequence, comm) : MPI_ERR_NO_MEM;
     }
-    if (bytes > 0) pack(peer, buf, count, datatype, store.memory, bytes);
-    r->store = store.memory;
-    r->release_store = store.release;
+    if (bytes > 0) pack(peer, buf, count, datatype, store, bytes);
+    r->store = store;
     start_send(*r, sequence);
     return OMPI_SUCCESS;
 }

@@ -96,13 +96,29 @@ Next send_through_lane(SendRequest& r) noexcept {
         const std::uint64_t at = r.engine.at();
         if (at >= turn_ends) return wait_for_resources(r);
         std::size_t payload = std::min<std::size_t>(r.engine.end() - at, most);
-        rewind(r, at);
         const wire::FragHeader header{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at};
-        if (!send_packed(*r.lane, wire::Kind::kFrag, header, r.convertor(), payload, [](auto&, std::size_t) {}))
+        if (!send_packed(*r.lane, wire::Kind::kFrag, header, r.convertor(), at, payload, [](auto&, std::size_t) {}))
             return wait_for_resources(r);
         r.engine.fragment_out(payload);
     }
     return Next::kGoOn;
+}
+
+// Returns a packet with at most `payload` bytes of the message from byte `at` on, and sets `payload` to their number. Returns null if
+// the transport has no room. The transport packs whole elements; what begins or ends inside of an element is packed here.
+mca_btl_base_descriptor_t* begin_fragment(SendRequest& r, mca_bml_base_btl_t& btl, std::size_t at,
+                                          std::size_t& payload) noexcept {
+    if (payload >= kLongestElement && seek(r.convertor(), at) == at)
+        return begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
+    const Snippet snippet(r.convertor(), at, payload);
+    std::size_t by_transport = 0;
+    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader) + snippet.bytes(),
+                                                         by_transport, 0);
+    if (!descriptor) return nullptr;
+    std::memcpy(static_cast<std::byte*>(descriptor->des_segments->seg_addr.pval) + sizeof(wire::FragHeader),
+                snippet.data(), snippet.bytes());
+    payload = snippet.bytes();
+    return descriptor;
 }
 
 Next send_fragments(SendRequest& r) noexcept {
@@ -115,11 +131,10 @@ Next send_fragments(SendRequest& r) noexcept {
                                               [&](std::size_t i) { return lanes.bml_btls[i].btl_weight; });
         mca_bml_base_btl_t& btl = lanes.bml_btls[lane];
         const std::uint64_t at = r.engine.at(), left = r.engine.end() - at;
-        rewind(r, at);
         std::size_t payload = btl.btl->btl_max_send_size
                                   ? std::min<std::size_t>(left, btl.btl->btl_max_send_size - sizeof(wire::FragHeader))
                                   : left;
-        mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
+        mca_btl_base_descriptor_t* descriptor = begin_fragment(r, btl, at, payload);
         if (!descriptor) return wait_for_resources(r);
         write_header(*descriptor, wire::Kind::kFrag,
                      wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at});
@@ -207,7 +222,7 @@ void finish_later(SendRequest& r) noexcept;
 void finish(SendRequest& r) noexcept {
     if (ends_later(*r.mpi(), r.store != nullptr || r.fate.is_freed())) return finish_later(r);
     close_memory(r);
-    if (r.store) r.release_store(r.store);
+    if (r.store) mca_pml_base_bsend_request_free(r.store);
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
     complete_for_user(r);

@@ -27,8 +27,7 @@ struct SendRequest {
     std::uint16_t sequence;
     LaneOut* lane;  // as found when the message started (reserve_id); null: none
     rndv::Sender engine;
-    void* store;  // payload of a buffered send, whose request the user does not see
-    void (*release_store)(void*);
+    void* store;        // payload of a buffered send, in the attached buffer; the user does not see the request
     bool mpi_complete;  // the user's request is complete already
     Baton baton;
     References references;

@@ -123,7 +123,7 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
                                            b.req_tag, r.sequence);
     if (send_immediate(btl, r.convertor(), header, r.bytes())) return eager_sent(r);
     if (prefers_to_wait(r, btl)) return wait_in_line(r);
-    rewind(r, 0);  // the attempt may have moved it
+    rewind(r);  // the attempt may have moved it
     std::size_t payload = r.bytes();
     mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload,
                                                          MCA_BTL_DES_FLAGS_PRIORITY);
@@ -209,7 +209,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         const auto set_inline = [](wire::RtsHeader& h, std::size_t n) {
             h.inline_bytes = static_cast<std::uint32_t>(n);
         };
-        if (send_packed(*r.lane, wire::Kind::kRts, header, r.convertor(), payload, set_inline)) return Next::kGoOn;
+        if (send_packed(*r.lane, wire::Kind::kRts, header, r.convertor(), 0, payload, set_inline)) return Next::kGoOn;
     } else if (mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof header, payload,
                                                                     MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
@@ -223,7 +223,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 }  // namespace
 
 Next start_step(SendRequest& r) noexcept {
-    rewind(r, 0);
+    rewind(r);
     take_in_written_parameters();
     not_idle();
     mca_bml_base_btl_t& btl = *r.peer->eager();

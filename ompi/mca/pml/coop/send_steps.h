@@ -3,6 +3,7 @@
 // Functions shared by the steps of a send (send_request.cc, send_start.cc).
 #pragma once
 
+#include "pack_part.h"
 #include "packet.h"
 #include "send_request.h"
 
@@ -18,8 +19,8 @@ Next wait_in_line(SendRequest& r) noexcept;
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor,
                wire::Kind kind) noexcept;
 
-inline void rewind(SendRequest& r, std::size_t to) noexcept {
-    if (r.bytes() > 0) opal_convertor_set_position(&r.convertor(), &to);
+inline void rewind(SendRequest& r) noexcept {
+    if (r.bytes() > 0) seek(r.convertor(), 0);
 }
 
 Next start_step(SendRequest& r) noexcept;  // send_start.cc
