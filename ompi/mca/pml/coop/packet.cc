@@ -6,6 +6,7 @@
 #include "async.h"
 #include "diagnose.h"
 #include "coop/base/tsan.h"
+#include "ompi/mca/shim/pack.h"
 
 namespace coop::pml {
 namespace {
@@ -99,17 +100,17 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
 
 bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
                  std::size_t bytes) noexcept {
-    std::size_t payload = bytes;
-    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header, payload,
+    std::size_t none = 0;
+    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header + bytes, none,
                                                          MCA_BTL_DES_FLAGS_PRIORITY);
     if (!descriptor) return false;
-    if (payload != bytes) {
-        mca_bml_base_free(&btl, descriptor);
-        return false;
-    }
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     copy_into(*descriptor, &header, sizeof header);
-    return finish_packet(btl, descriptor, wire::Kind::kMatch, ignore_completion, nullptr) == Sent::kYes;
+    auto* const payload = static_cast<std::byte*>(descriptor->des_segments->seg_addr.pval) + sizeof header;
+    if (pack_next(convertor, payload, bytes) == bytes)
+        return finish_packet(btl, descriptor, wire::Kind::kMatch, ignore_completion, nullptr) == Sent::kYes;
+    mca_bml_base_free(&btl, descriptor);
+    return false;
 }
 
 }  // namespace coop::pml

@@ -84,8 +84,8 @@ inline bool send_immediate(mca_bml_base_btl_t& btl, const BtlExtension& extensio
                                      tag_of(wire::Kind::kMatch));
 }
 
-// Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. Returns false if
-// there is no room just now.
+// Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. It is copied before this
+// returns. Returns false if there is no room just now.
 bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
                  std::size_t bytes) noexcept;
 

@@ -30,7 +30,7 @@ inline bool hand_over_at_once(Peer& peer, const void* buf, std::size_t count, om
     return send_immediate(btl, convertor.get(), header, bytes);
 }
 
-// The same in a descriptor.
+// The same in a descriptor of a transport.
 inline bool hand_over_later(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                             const wire::MatchWords& header, std::size_t bytes) noexcept {
     StackConvertor convertor(peer, buf, count, datatype);
@@ -194,6 +194,10 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     const bool may_fit = fits || (peer.lane() && bytes <= peer.lane()->one_piece_max());
     SequenceNumber sequence(peer);
     if (may_fit && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+    // Like ob1, which needs no attached buffer for short messages.
+    if (may_fit && !peer.lane() && !peer.eager()->btl->btl_sendi &&
+        send_eager<hand_over_later, false>(peer, buf, count, datatype, tag, sequence, comm))
+        return OMPI_SUCCESS;
 
     // A message without data needs the buffer, too: MPI_Buffer_detach waits for the memory.
     void* const store = mca_pml_base_bsend_request_alloc_buf(std::max<std::size_t>(bytes, 1));
