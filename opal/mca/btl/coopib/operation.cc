@@ -184,6 +184,14 @@ bool may_go_whole(const Module& m, const Channel& channel, const RdmaOp& op) {
            (m.sched.large_policy == sched::Policy::kEpc && channel.scheduler->would_measure(op.bytes, op.marker));
 }
 
+// Until it was known that the links do not decide, stripes of such operations were measured, and have changed the weights.
+// Weights are kept if operations of another length have shown what the rails can do.
+void forget_noise(Channel& channel) {
+    const bool are_true = std::any_of(channel.trials.begin(), channel.trials.end(),
+                                      [](const sched::StripeTrials& each) { return each.links_matter_somewhere(); });
+    if (!are_true) channel.scheduler->forget_weights();
+}
+
 // Lets an operation go whole where stripes have taken longer, and measures one that is alone.
 void try_whole(Module& m, RdmaOp& op) {
     // Stripes that take longer save more than they cost. Without a nominal bandwidth, links may be the reason earlier.
@@ -200,7 +208,7 @@ void try_whole(Module& m, RdmaOp& op) {
     const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
     op.whole = op.not_worth = way == sched::StripeTrials::Way::kWhole;
     op.not_measured = !trials.links_matter(op.bytes);
-    if (op.not_measured) channel.scheduler->forget_weights();
+    if (trials.links_stop_mattering(op.bytes)) forget_noise(channel);
     if (!alone) return;
     channel.timed[index] = &op;
     op.begun_ns = now_ns();
