@@ -113,12 +113,15 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
     stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
     stripe.remote_address = pieces[0].remote_address;
     stripe.bytes = static_cast<std::uint32_t>(bytes_of(pieces));
-    stripe.rail = channel.scheduler->rail_of_small(
-        std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
     stripe.apart = op.kind == WorkKind::kGet;
     stripe.load_place = 0;
+    const bool with_token = op.kind == WorkKind::kGet && !channel.reads_apart();
+    // The last rail may have failed with the list before.
+    if (!channel.has_usable_rail()) return channel.park(stripe, with_token);
+    stripe.rail = channel.scheduler->rail_of_small(
+        std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
     if (op.kind == WorkKind::kPut) channel.writes.on_write(stripe.rail);
-    channel.submit_stripe(stripe, op.kind == WorkKind::kGet && !channel.reads_apart());
+    channel.submit_stripe(stripe, with_token);
 }
 
 // The operation may complete when its last list is posted, so `op` must not be used after the loop.
@@ -232,19 +235,20 @@ void note_end(RdmaOp& op, std::uint64_t now) {
     channel.trials[index].on_time(op.bytes, op.not_worth ? Way::kWhole : Way::kStriped, now - op.begun_ns);
 }
 
+// In both functions the last rail may fail with each operation that is cut. Then the others wait for a rail.
 void cut_waiting(Module& m, Channel& channel) {
-    if (!channel.has_usable_rail()) return;
     for (OpList& uncut : channel.uncut)
         while (RdmaOp* op = uncut.front()) {
-            if (waits_whole(channel, *op)) break;
+            if (!channel.has_usable_rail() || waits_whole(channel, *op)) break;
             uncut.pop_front();
             cut(m, *op);
         }
 }
 
-void cut_writes(Module& m, Channel& channel) {
+bool cut_writes(Module& m, Channel& channel) {
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(WorkKind::kPut))];
-    while (RdmaOp* op = uncut.pop_front()) cut(m, *op);
+    while (!uncut.empty() && channel.has_usable_rail()) cut(m, *uncut.pop_front());
+    return uncut.empty();
 }
 
 void start_op(Module& m, RdmaOp& op) {
