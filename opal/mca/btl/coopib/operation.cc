@@ -224,6 +224,29 @@ bool waits_whole(const Channel& channel, const RdmaOp& op) {
            (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
 }
 
+// Whether the operation goes at once over the only rail that is usable. Without a read token it waits to be cut, because
+// another rail may be back by then. `now`: the caller wants it posted, and that is possible.
+bool goes_alone(const Module& m, const Channel& channel, const RdmaOp& op, bool now) {
+    if (!channel.scheduler->has_one_usable() || op.rider != nullptr) return false;
+    if (now || op.whole) return true;
+    return channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))].empty() &&
+           (op.kind != WorkKind::kGet || op.bytes < m.sched.striping_threshold || channel.can_read());
+}
+
+// The same as try_whole() and cut(), where there is nothing to divide, to compare and to measure.
+void start_alone(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    const sched::Direction direction = rail::direction_of(op.kind);
+    const sched::Reason reason = op.whole                                ? sched::Reason::kWhole
+                                 : op.bytes < m.sched.striping_threshold ? sched::Reason::kSmall
+                                                                         : sched::Reason::kOneRail;
+    channel.timed[static_cast<std::size_t>(direction)] = nullptr;
+    op.missing = sched::SentStripes(1);
+    ++channel.whole[static_cast<std::size_t>(reason)];
+    const sched::RailIndex rail = channel.scheduler->rail_of_any(op.bytes, direction, reason);
+    add_stripe(m, op, 0, rail, 0, op.bytes, sched::kNotMeasured);
+}
+
 }  // namespace
 
 void note_end(RdmaOp& op, std::uint64_t now) {
@@ -267,6 +290,7 @@ void start_op(Module& m, RdmaOp& op) {
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
     const bool now = goes_now(channel, op);
     op.posts_reads = now;
+    if (goes_alone(m, channel, op, now)) return start_alone(m, op);
     try_whole(m, op);
     const bool is_short = op.bytes < m.sched.striping_threshold && !op.whole && op.rider == nullptr;
     if (is_short && (now || uncut.empty())) return start_short(m, op);

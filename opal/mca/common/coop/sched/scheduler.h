@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -59,6 +60,27 @@ public:
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    // Whether only one rail is usable: then nothing is divided, and nothing is learned about rails.
+    bool has_one_usable() const noexcept { return std::has_single_bit(rails_.usable()); }
+    // The rail of a message, whatever its length, that is not measured. Precondition: has_one_usable().
+    RailIndex rail_of_any(std::uint64_t bytes, Direction direction, Reason reason = Reason::kOneRail) noexcept {
+        const auto rail = static_cast<RailIndex>(std::countr_zero(rails_.usable()));
+        Schedule::Header& header = bytes < config_->striping_threshold ? last_small_ : last_large_.header;
+        header = {};
+        header.bytes = bytes;
+        header.reason = bytes < config_->striping_threshold ? Reason::kSmall : reason;
+        header.suspect = rails_[rail].state == RailState::kSuspect;
+        header.direction = direction;
+        if (bytes < config_->striping_threshold) {
+            header.policy = config_->small_policy;
+            last_small_rail_ = rail;
+        } else {
+            last_large_.clear();
+            last_large_.add(rail, 0, bytes, 1);
+        }
+        return rail;
+    }
+
     // The links do not limit what is being sent: what has been measured of them is noise.
     void forget_weights() noexcept;
     // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small
