@@ -59,9 +59,14 @@ public:
 
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
-    RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        return has_one_usable() ? rail_of_any(bytes, direction) : turn_of_small(bytes, direction);
+    }
     // Whether only one rail is usable: then nothing is divided, and nothing is learned about rails.
-    bool has_one_usable() const noexcept { return std::has_single_bit(rails_.usable()); }
+    bool has_one_usable() const noexcept {
+        const RailMask usable = rails_.usable();
+        return usable != 0 && (usable & (usable - 1)) == 0;
+    }
     // The rail of a message, whatever its length, that is not measured. Precondition: has_one_usable().
     RailIndex rail_of_any(std::uint64_t bytes, Direction direction, Reason reason = Reason::kOneRail) noexcept {
         const auto rail = static_cast<RailIndex>(std::countr_zero(rails_.usable()));
@@ -91,17 +96,33 @@ public:
 
     // on_waiting(): a stripe cannot be posted yet (send queue full, or too many reads outstanding).
     // on_waited(): it is about to be posted. Meanwhile its bytes count as queued on the rail.
-    void on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
-    void on_waited(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    void on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        rails_[rail].in(direction).waiting_bytes += bytes;
+    }
+    void on_waited(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        rails_[rail].in(direction).waiting_bytes -= bytes;
+    }
 
     // Call for each stripe that a rail accepts: on_posted(), then on_completed() or on_aborted() (flushed or
     // completed with an error, and not measured). `posted_ns` is the same in both calls: the time at which
     // make_schedule() was called for the operation if the schedule is_measured(); otherwise kNotMeasured, as
     // for fragments.
     void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
-                   Direction direction = Direction::kOut) noexcept;
+                   Direction direction = Direction::kOut) noexcept {
+        if (posted_ns != kNotMeasured) measure_from(rail, bytes, posted_ns, direction);
+        Traffic& traffic = rails_[rail].in(direction);
+        traffic.outstanding_bytes += bytes;
+        ++traffic.outstanding_stripes;
+    }
     void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
-                      Direction direction = Direction::kOut) noexcept;
+                      Direction direction = Direction::kOut) noexcept {
+        // Without a second rail there is nothing to compare.
+        if (rails_.size() > 1 || posted_ns != kNotMeasured) measure_to(rail, bytes, posted_ns, now_ns, direction);
+        Traffic& traffic = rails_[rail].in(direction);
+        traffic.begun_ns = now_ns;
+        traffic.outstanding_bytes -= bytes;
+        --traffic.outstanding_stripes;
+    }
     void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
                     Direction direction = Direction::kOut) noexcept;
 
@@ -136,6 +157,11 @@ private:
     struct Turns {
         Rotation small, large;
     };
+    RailIndex turn_of_small(std::uint64_t bytes, Direction direction) noexcept;
+    void measure_from(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept;
+    void measure_to(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+                    Direction direction) noexcept;
+
     Turns& of(Direction direction) noexcept { return turns_[static_cast<std::size_t>(direction)]; }
 
     Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;
