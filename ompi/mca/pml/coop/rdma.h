@@ -210,13 +210,14 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
-    const CopyTimer timer(copy.bytes);
+    const bool copies = r.peer->neighbour;  // with our CPU; an HCA has not ended when the call returns
+    const CopyTimer timer(copies ? copy.bytes : 0);
     const SlowCopy slow;
     issuing = &r;
     const int rc = hand_to_transport(r, kind, copy, rider, done, op);
     issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
-        if (r.peer->neighbour) {
+        if (copies) {
             slow.wait(copy.bytes);
             timer.done();
         }
