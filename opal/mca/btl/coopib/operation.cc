@@ -217,11 +217,12 @@ void try_whole(Module& m, RdmaOp& op) {
     op.begun_ns = now_ns();
 }
 
-// Whether the operation should wait before it is cut into stripes.
+// Whether the operation should wait before it is cut into stripes. Nothing waits for idle rails.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
-    return scheduler.may_wait(op.bytes, op.marker, rail::direction_of(op.kind)) ||
-           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
+    const sched::Direction direction = rail::direction_of(op.kind);
+    if (scheduler.backlog_bytes(direction) != 0 && scheduler.may_wait(op.bytes, op.marker, direction)) return true;
+    return op.kind == WorkKind::kGet && !channel.can_read() && scheduler.would_measure(op.bytes, op.marker);
 }
 
 // Whether the operation goes at once over the only rail that is usable. Without a read token it waits to be cut, because
