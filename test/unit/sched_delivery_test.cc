@@ -46,6 +46,19 @@ TEST(Site25Delivery, a_thread_that_comes_again_from_within_delivers_itself) {
     EXPECT_EQ(delivery.next(), nullptr) << "the outer call ends, too";
 }
 
+TEST(Site25Delivery, a_packet_goes_at_once_unless_others_are_before_it) {
+    Packets delivery;
+    Packet a, b;
+    ASSERT_TRUE(delivery.begin_at_once(1));
+    EXPECT_FALSE(delivery.begin_at_once(2)) << "another thread delivers";
+    delivery.due(a);
+    EXPECT_FALSE(delivery.begin_at_once(1)) << "from within the receiver of the first, behind a";
+    EXPECT_EQ(delivery.next(), &a);
+    EXPECT_TRUE(delivery.begin_at_once(1));
+    EXPECT_EQ(delivery.next(), nullptr);
+    EXPECT_TRUE(delivery.begin_at_once(2));
+}
+
 // Threads take packets off two wires in batches, as from completion queues. The receiver is slow sometimes.
 class Receiver {
 public:

@@ -217,6 +217,28 @@ TEST(Describe, is_a_sentence_with_what_decided) {
               "; no rail is up, these are suspect");
 }
 
+TEST(OneRail, carries_messages_of_every_length_and_is_not_measured) {
+    const SchedConfig config;
+    Scheduler scheduler(config, rails_of(3));
+    EXPECT_FALSE(scheduler.has_one_usable());
+    for (const RailIndex rail : {0, 2}) scheduler.set_state(rail, RailState::kDown);
+    ASSERT_TRUE(scheduler.has_one_usable());
+    EXPECT_EQ(scheduler.rail_of_any(1 << 20, Direction::kIn), 1);
+    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes go whole on rail 1 (binding): no other rail is usable");
+    EXPECT_FALSE(scheduler.last_large().is_measured());
+    EXPECT_EQ(scheduler.last_large().header.direction, Direction::kIn);
+    EXPECT_TRUE(scheduler.last_small().empty());
+    EXPECT_EQ(scheduler.rail_of_any(64, Direction::kOut), 1);
+    EXPECT_EQ(scheduler.last_small().header.reason, Reason::kSmall);
+    EXPECT_EQ(scheduler.last_small()[0].rail, 1);
+    scheduler.set_state(1, RailState::kSuspect);
+    scheduler.rail_of_any(1 << 20, Direction::kOut, Reason::kWhole);
+    EXPECT_EQ(
+        scheduler.describe_last_large(),
+        "1048576 bytes go whole on rail 1 (binding): the caller does not permit stripes; no rail is up, these are "
+        "suspect");
+}
+
 TEST(Describe, keeps_the_last_small_and_the_last_large_message_apart) {
     const SchedConfig config = large_by(Policy::kEvenStriping);
     Scheduler scheduler(config, rails_of(2));

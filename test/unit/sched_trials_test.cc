@@ -71,6 +71,33 @@ TEST_F(SchedTrials, tells_whether_the_links_decide) {
     EXPECT_FALSE(trials.links_matter(kBytes));
 }
 
+TEST_F(SchedTrials, tells_once_that_the_links_have_stopped_to_decide) {
+    EXPECT_FALSE(trials.links_stop_mattering(kBytes)) << "nothing is known yet";
+    run(2 * StripeTrials::kFirst, 20'000, 21'000);
+    EXPECT_TRUE(trials.links_stop_mattering(kBytes));
+    EXPECT_FALSE(trials.links_stop_mattering(kBytes)) << "told already";
+    run(300, 20'000, 40'000);
+    EXPECT_FALSE(trials.links_stop_mattering(kBytes)) << "they decide again";
+    run(300, 20'000, 21'000);
+    EXPECT_TRUE(trials.links_stop_mattering(kBytes));
+    EXPECT_FALSE(trials.links_stop_mattering(~std::uint64_t{0}));
+}
+
+TEST_F(SchedTrials, tells_whether_the_links_decide_for_some_length) {
+    EXPECT_FALSE(trials.links_matter_somewhere()) << "nothing is known yet";
+    run(2 * StripeTrials::kFirst, 20'000, 21'000);
+    EXPECT_FALSE(trials.links_matter_somewhere());
+    run(StripeTrials::kFirst, 30'000, 60'000, 2 * kBytes);
+    EXPECT_FALSE(trials.links_matter_somewhere()) << "the longer ones have not gone whole yet";
+    run(StripeTrials::kFirst, 30'000, 60'000, 2 * kBytes);
+    EXPECT_TRUE(trials.links_matter_somewhere());
+}
+
+TEST_F(SchedTrials, the_links_decide_where_stripes_take_longer_than_the_limit) {
+    run(StripeTrials::kFirst, kLimitNs + 1, 1);
+    EXPECT_TRUE(trials.links_matter_somewhere());
+}
+
 TEST_F(SchedTrials, saturated_links_decide) {
     trials.set_limits(kLimitNs, 4'000'000'000);
     run(2 * StripeTrials::kFirst, 9'000, 16'500);

@@ -189,6 +189,36 @@ TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_packets) {
     expect_every_flipped_bit_is_detected<CtsHeader>(largest_cts(), sizeof(CtsHeader) + kMaxHandleBytes, valid_as_cts);
 }
 
+// As all versions of the library compute it.
+std::uint16_t chained(Bytes bytes, std::size_t check_at) {
+    const std::uint64_t length = bytes.size();
+    bytes[check_at] = bytes[check_at + 1] = 0;
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    std::uint64_t state = kSeed ^ length << 32;
+    for (std::size_t i = 0; i < bytes.size(); i += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, &bytes[i], sizeof word);
+        state = mix(state, word);
+    }
+    return fold(state);
+}
+
+TEST(CheckWord, mixes_one_word_after_the_other) {
+    for (const std::uint8_t handle : {0, 1, 8, 24, 31, 32, 33, 40, 64, 71, 128}) {
+        Bytes rts = largest_rts(UINT8_MAX);
+        in<RtsHeader>(rts).handle_bytes = handle;
+        rts.resize(sizeof(RtsHeader) + behind(in<RtsHeader>(rts)));
+        seal(in<RtsHeader>(rts));
+        EXPECT_EQ(in<RtsHeader>(rts).match.check, chained(rts, 14)) << +handle;
+    }
+    Bytes cts = largest_cts();
+    seal(in<CtsHeader>(cts));
+    EXPECT_EQ(in<CtsHeader>(cts).check, chained(cts, 2));
+    FinHeader fin{Kind::kFin, 1, 0, 7, 42, 4711};
+    seal(fin);
+    EXPECT_EQ(fin.check, chained(packet_of(&fin, sizeof fin), 2));
+}
+
 TEST(CheckWord, is_proved_for_the_longest_sealed_packets) {
     EXPECT_GE(8u * kMaxWords, largest_rts(UINT8_MAX).size());
     EXPECT_GE(8u * kMaxWords, largest_cts().size());

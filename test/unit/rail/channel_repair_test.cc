@@ -53,6 +53,23 @@ TEST_F(RepairTest, a_message_behind_stripes_waits_until_they_have_ended_on_other
     EXPECT_TRUE(is_posted(signal));
 }
 
+TEST_F(RepairTest, a_stripe_without_a_usable_rail_waits_for_one) {
+    channel.shut(1);
+    stop();
+    FakeWork &put = new_work(WorkKind::kPut), &read = new_work(WorkKind::kGet);
+    channel.park(put, false);
+    channel.park(read, true);
+    EXPECT_EQ(channel.displaced(), 2u) << "signals must not overtake them";
+    channel.rails[1].set_depth(kDepth);
+    channel.rails.set_state(1, kUp);
+    channel.admit(1, sched::RailState::kUp);
+    EXPECT_TRUE(is_posted(put) && is_posted(read));
+    EXPECT_TRUE(read.has_token && !put.has_token);
+    complete(1);
+    complete(1);
+    EXPECT_EQ(channel.displaced(), 0u);
+}
+
 // It was never posted, so that it could be sent at once.
 TEST_F(RepairTest, a_message_that_waited_behind_stripes_waits_for_them) {
     for (std::uint32_t i = 0; i < kDepth; ++i) submit(WorkKind::kPut);

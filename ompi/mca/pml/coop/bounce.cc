@@ -46,6 +46,7 @@ wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequenc
 
 bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                     SequenceNumber& sequence, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
+    if (!peer.neighbour) return false;  // bounce buffers are for the processes of this node
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;

@@ -39,10 +39,8 @@ bool has_keys(RecvRequest& r) noexcept {
         lane.has_key = true;
     }
     if (lane.registration) return true;
-    void* address;
-    opal_convertor_get_offset_pointer(&r.convertor(), r.copy.from(), &address);
-    mca_bml_base_register_mem(r.peer->hca.btl, address, r.copy.plan().total, MCA_BTL_REG_FLAG_LOCAL_WRITE,
-                              &lane.registration);
+    mca_bml_base_register_mem(r.peer->hca.btl, address_in(r, r.copy.from()), r.copy.plan().total,
+                              MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
     if (lane.registration) return true;
     lane.on.store(false, std::memory_order_relaxed);
     module.counters.count(Counter::kOffloadsRefused);
@@ -101,8 +99,7 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     if (module.faults.hit(Fault::kHcaGet)) return OMPI_ERR_NOT_AVAILABLE;
     HcaWay& way = r.peer->hca;
     const std::size_t at = r.copy.from() + r.copy.plan().begin(chunk.number);
-    void* local;
-    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
+    void* const local = address_in(r, at);
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
     r.references.take();  // held by the transport
     way.under_way.fetch_add(1, std::memory_order_relaxed);

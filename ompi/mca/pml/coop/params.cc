@@ -433,8 +433,11 @@ const ParamTable<Config, Setting>& param_table() noexcept { return kTable; }
 std::optional<ParamError> check(Config& config) { return kTable.check(config); }
 
 bool is_rewritten(const Config& given, const Config& config) noexcept {
-    return std::any_of(kSettable.begin(), kSettable.end(),
-                       [&](std::size_t i) { return given_value(kPlaces[i], given) != config.*kPlaces[i].number; });
+    // Every long message asks, so all values are compared without a loop and without branches.
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return (... | (given_value(kPlaces[kSettable[I]], given) ^ config.*kPlaces[kSettable[I]].number)) != 0;
+    }
+    (std::make_index_sequence<kSettableCount>());
 }
 
 std::optional<ParamError> take_rewritten(const Config& given, Config& config) {

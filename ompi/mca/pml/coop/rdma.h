@@ -5,7 +5,7 @@
 //
 //     rdma            the transport                 run         the sequence
 //     registration    ours, if it requires one      references, advance(), drop()
-//     remote_address  of the message's first byte   convertor()
+//     remote_address  of the message's first byte   convertor(), or contiguous_base (address_in)
 //     remote_handle   the peer's registration
 //     local_pieces, remote_pieces   buffers that are not contiguous
 //     extension       of the transport
@@ -68,15 +68,23 @@ struct RdmaRun {
     }
 };
 
+// The address of byte `at` of the message in our buffer, which is contiguous from there on as far as the caller needs it.
+template <class Request>
+void* address_in(Request& r, std::size_t at) noexcept {
+    if constexpr (requires { r.contiguous_base; })
+        if (r.contiguous_base) return r.contiguous_base + at;
+    void* address;
+    opal_convertor_get_offset_pointer(&r.convertor(), at, &address);
+    return address;
+}
+
 // Registers `bytes` bytes of the message from `from` on if the transport requires it. Returns false if the transport
 // refuses.
 template <class Request>
 bool open_memory(Request& r, std::size_t from, std::size_t bytes, std::uint32_t access) noexcept {
     if (!r.rdma->btl->btl_register_mem || r.registration) return true;
     if (!module.faults.hit(Fault::kRegister)) {
-        void* address;
-        opal_convertor_get_offset_pointer(&r.convertor(), from, &address);
-        mca_bml_base_register_mem(r.rdma, address, bytes, access, &r.registration);
+        mca_bml_base_register_mem(r.rdma, address_in(r, from), bytes, access, &r.registration);
     }
     if (!r.registration) module.counters.count(Counter::kRetryRegister);
     return r.registration != nullptr;
@@ -166,7 +174,7 @@ Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
         copy.local = reinterpret_cast<void*>(here.address);
         copy.bytes = std::min<std::size_t>(copy.bytes, here.bytes);
     } else {
-        opal_convertor_get_offset_pointer(&r.convertor(), at, &copy.local);
+        copy.local = address_in(r, at);
     }
     return copy;
 }
@@ -210,13 +218,14 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
-    const CopyTimer timer(copy.bytes);
+    const bool copies = r.peer->neighbour;  // with our CPU; an HCA has not ended when the call returns
+    const CopyTimer timer(copies ? copy.bytes : 0);
     const SlowCopy slow;
     issuing = &r;
     const int rc = hand_to_transport(r, kind, copy, rider, done, op);
     issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
-        if (r.peer->neighbour) {
+        if (copies) {
             slow.wait(copy.bytes);
             timer.done();
         }

@@ -183,9 +183,7 @@ Next grant(RecvRequest& r) noexcept {
         h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
         std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
     } else if (writes) {
-        void* address;
-        opal_convertor_get_offset_pointer(&r.convertor(), h.offset, &address);
-        h.address = reinterpret_cast<std::uint64_t>(address);
+        h.address = reinterpret_cast<std::uint64_t>(address_in(r, h.offset));
         if (r.registration) {
             h.handle_bytes = static_cast<std::uint8_t>(r.rdma->btl->btl_registration_handle_size);
             std::memcpy(packet + sizeof h, r.registration, h.handle_bytes);
@@ -340,7 +338,6 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     peer.look_for_board(h.length, senders_wish != rndv::Wish::kHybrid ? senders_wish : wish_for(r.comm()));
     const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
     if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
-    if (r.contiguous_base) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
     if (r.engine.landed() > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.fin_is_behind = false;

@@ -6,7 +6,7 @@
 //
 // A step that a transport refuses for lack of resources is retried by the progress function. Threading: advance() is
 // driven by whoever holds the baton; unpacking holds `lock`, because the convertor has one position. If
-// `contiguous_base` is set, an eager message does not use the convertor; it is prepared when an RTS arrives.
+// `contiguous_base` is set, the convertor is not used, and in host memory not even prepared.
 #pragma once
 
 #include "coop/base/spin_lock.h"

@@ -330,8 +330,10 @@ bool waits_for_rail(Channel& channel) {
     if (lacks_rail(channel)) return true;
     if (channel.partition_ns == 0 && !channel.left) return false;
     const Endpoint& endpoint = channel.endpoint;
+    const auto has_some = [](const OpList& uncut) { return !uncut.empty(); };
     if (!endpoint.waiting.empty() || !endpoint.waiting_ops.empty() || !channel.beyond.empty() ||
-        channel.displaced() != 0 || has_stranded(channel))
+        std::any_of(channel.uncut.begin(), channel.uncut.end(), has_some) || channel.displaced() != 0 ||
+        has_stranded(channel))
         return true;
     return !channel.left && (channel.held.size() != 0 || channel.held_unordered.size() != 0);
 }

@@ -16,6 +16,11 @@ void seal(Header& header, sched::SequenceNumber psn) {
     header.check = check_of(header);
 }
 
+void take_credits(Channel& channel, Header& header) {
+    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.receive_credits = channel.has_own_receives ? channel.take_owed_receives().word() : std::uint16_t{0};
+}
+
 // Takes a slot of the peer's ring and appends the tail to the message. Returns the address to which the message has to
 // be written; 0 if the ring cannot take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length, sched::SequenceNumber psn) {
@@ -67,8 +72,7 @@ void Channel::prepare(Work& message) {
 
 // Call this only when posting. If queued messages held credits, both sides could wait for each other.
 void load_credits(Channel& channel, Header& header) {
-    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
-    header.receive_credits = channel.has_own_receives ? channel.take_owed_receives().word() : std::uint16_t{0};
+    take_credits(channel, header);
     if (channel.repairs && header.kind == static_cast<std::uint8_t>(Kind::kCredits)) {
         const Acknowledgement got{channel.arrivals.expected(), channel.seen_unordered.expected()};
         std::memcpy(&header + 1, &got, sizeof got);
@@ -100,8 +104,9 @@ bool post_inline(Endpoint& endpoint, Header& header, bool urgent) {
     } else if (!channel.take_credit(*rail)) {
         return false;
     }
-    seal(header, channel.window.take());
-    load_credits(channel, header);
+    header.psn = channel.window.take();
+    take_credits(channel, header);
+    header.check = check_of(header);
     if (channel.repairs) keep(channel, header, length, address, rail->number());
     channel.post_inline(*rail, request, request.sge.length, header.psn);
     return true;

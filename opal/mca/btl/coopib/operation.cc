@@ -113,12 +113,15 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
     stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
     stripe.remote_address = pieces[0].remote_address;
     stripe.bytes = static_cast<std::uint32_t>(bytes_of(pieces));
-    stripe.rail = channel.scheduler->rail_of_small(
-        std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
     stripe.apart = op.kind == WorkKind::kGet;
     stripe.load_place = 0;
+    const bool with_token = op.kind == WorkKind::kGet && !channel.reads_apart();
+    // The last rail may have failed with the list before.
+    if (!channel.has_usable_rail()) return channel.park(stripe, with_token);
+    stripe.rail = channel.scheduler->rail_of_small(
+        std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
     if (op.kind == WorkKind::kPut) channel.writes.on_write(stripe.rail);
-    channel.submit_stripe(stripe, op.kind == WorkKind::kGet && !channel.reads_apart());
+    channel.submit_stripe(stripe, with_token);
 }
 
 // The operation may complete when its last list is posted, so `op` must not be used after the loop.
@@ -184,6 +187,14 @@ bool may_go_whole(const Module& m, const Channel& channel, const RdmaOp& op) {
            (m.sched.large_policy == sched::Policy::kEpc && channel.scheduler->would_measure(op.bytes, op.marker));
 }
 
+// Until it was known that the links do not decide, stripes of such operations were measured, and have changed the weights.
+// Weights are kept if operations of another length have shown what the rails can do.
+void forget_noise(Channel& channel) {
+    const bool are_true = std::any_of(channel.trials.begin(), channel.trials.end(),
+                                      [](const sched::StripeTrials& each) { return each.links_matter_somewhere(); });
+    if (!are_true) channel.scheduler->forget_weights();
+}
+
 // Lets an operation go whole where stripes have taken longer, and measures one that is alone.
 void try_whole(Module& m, RdmaOp& op) {
     // Stripes that take longer save more than they cost. Without a nominal bandwidth, links may be the reason earlier.
@@ -200,17 +211,41 @@ void try_whole(Module& m, RdmaOp& op) {
     const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
     op.whole = op.not_worth = way == sched::StripeTrials::Way::kWhole;
     op.not_measured = !trials.links_matter(op.bytes);
-    if (op.not_measured) channel.scheduler->forget_weights();
+    if (trials.links_stop_mattering(op.bytes)) forget_noise(channel);
     if (!alone) return;
     channel.timed[index] = &op;
     op.begun_ns = now_ns();
 }
 
-// Whether the operation should wait before it is cut into stripes.
+// Whether the operation should wait before it is cut into stripes. Nothing waits for idle rails.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
-    return scheduler.may_wait(op.bytes, op.marker, rail::direction_of(op.kind)) ||
-           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
+    const sched::Direction direction = rail::direction_of(op.kind);
+    if (scheduler.backlog_bytes(direction) != 0 && scheduler.may_wait(op.bytes, op.marker, direction)) return true;
+    return op.kind == WorkKind::kGet && !channel.can_read() && scheduler.would_measure(op.bytes, op.marker);
+}
+
+// Whether the operation goes at once over the only rail that is usable. Without a read token it waits to be cut, because
+// another rail may be back by then. `now`: the caller wants it posted, and that is possible.
+bool goes_alone(const Module& m, const Channel& channel, const RdmaOp& op, bool now) {
+    if (!channel.scheduler->has_one_usable() || op.rider != nullptr) return false;
+    if (now || op.whole) return true;
+    return channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))].empty() &&
+           (op.kind != WorkKind::kGet || op.bytes < m.sched.striping_threshold || channel.can_read());
+}
+
+// The same as try_whole() and cut(), where there is nothing to divide, to compare and to measure.
+void start_alone(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    const sched::Direction direction = rail::direction_of(op.kind);
+    const sched::Reason reason = op.whole                                ? sched::Reason::kWhole
+                                 : op.bytes < m.sched.striping_threshold ? sched::Reason::kSmall
+                                                                         : sched::Reason::kOneRail;
+    channel.timed[static_cast<std::size_t>(direction)] = nullptr;
+    op.missing = sched::SentStripes(1);
+    ++channel.whole[static_cast<std::size_t>(reason)];
+    const sched::RailIndex rail = channel.scheduler->rail_of_any(op.bytes, direction, reason);
+    add_stripe(m, op, 0, rail, 0, op.bytes, sched::kNotMeasured);
 }
 
 }  // namespace
@@ -224,19 +259,20 @@ void note_end(RdmaOp& op, std::uint64_t now) {
     channel.trials[index].on_time(op.bytes, op.not_worth ? Way::kWhole : Way::kStriped, now - op.begun_ns);
 }
 
+// In both functions the last rail may fail with each operation that is cut. Then the others wait for a rail.
 void cut_waiting(Module& m, Channel& channel) {
-    if (!channel.has_usable_rail()) return;
     for (OpList& uncut : channel.uncut)
         while (RdmaOp* op = uncut.front()) {
-            if (waits_whole(channel, *op)) break;
+            if (!channel.has_usable_rail() || waits_whole(channel, *op)) break;
             uncut.pop_front();
             cut(m, *op);
         }
 }
 
-void cut_writes(Module& m, Channel& channel) {
+bool cut_writes(Module& m, Channel& channel) {
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(WorkKind::kPut))];
-    while (RdmaOp* op = uncut.pop_front()) cut(m, *op);
+    while (!uncut.empty() && channel.has_usable_rail()) cut(m, *uncut.pop_front());
+    return uncut.empty();
 }
 
 void start_op(Module& m, RdmaOp& op) {
@@ -255,6 +291,7 @@ void start_op(Module& m, RdmaOp& op) {
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
     const bool now = goes_now(channel, op);
     op.posts_reads = now;
+    if (goes_alone(m, channel, op, now)) return start_alone(m, op);
     try_whole(m, op);
     const bool is_short = op.bytes < m.sched.striping_threshold && !op.whole && op.rider == nullptr;
     if (is_short && (now || uncut.empty())) return start_short(m, op);

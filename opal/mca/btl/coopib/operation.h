@@ -19,7 +19,8 @@ void start_op(Module& m, RdmaOp& op);
 void note_end(RdmaOp& op, std::uint64_t now);
 // Call this when a rail has less to do or can read again. Cuts the operations that need not wait any longer.
 void cut_waiting(Module& m, Channel& channel);
-// Cuts the writes that wait, so that what is submitted to their rails now is behind them.
-void cut_writes(Module& m, Channel& channel);
+// Cuts the writes that wait, so that what is submitted to their rails now is behind them. Returns false if some still
+// wait, because no rail is usable.
+[[nodiscard]] bool cut_writes(Module& m, Channel& channel);
 
 }  // namespace coop::ib

@@ -24,7 +24,8 @@ namespace {
 
 constexpr int kBatch = 32;
 constexpr unsigned kSweepsPerLook = 1024;  // for mute rails, with failover
-constexpr unsigned kMostRingsAlone = 8;    // every 8th poll that finds messages in rings sweeps the queues, too
+constexpr int kMostOfRing = 8;             // messages of one ring before those of the others
+constexpr unsigned kMostRingsAlone = 8;    // messages from rings after which the queues are swept, too
 
 // The fragment or operation to report to the upper layer as complete; null: none.
 struct Finished {
@@ -123,22 +124,26 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return all;
 }
 
-// Takes at most one message of each ring, so that a ring that is never empty does not starve the others.
+// Takes at most kMostOfRing messages of each ring, so that a ring that is never empty does not starve the others.
 int poll_rings(Module& m) {
     int events = 0;
     const std::uint32_t count = m.inboxes.size();
-    for (std::uint32_t i = 0; i < count; ++i)
-        if (Inbox& inbox = m.inboxes[i]; inbox.may_have_message()) events += on_slot_filled(m, inbox);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Inbox& inbox = m.inboxes[i];
+        for (int left = kMostOfRing; left > 0 && inbox.may_have_message() && on_slot_filled(m, inbox) != 0; --left)
+            ++events;
+    }
     return events;
 }
 
 // With MPI_THREAD_MULTIPLE several threads count at once. A lost increment does not matter.
 class Turns {
 public:
-    unsigned next() noexcept {
-        const unsigned n = n_.load(std::memory_order_relaxed) + 1;
-        n_.store(n, std::memory_order_relaxed);
-        return n;
+    // Adds `by`. Returns whether the count has passed a multiple of `every`.
+    bool pass(unsigned every, unsigned by = 1) noexcept {
+        const unsigned n = n_.load(std::memory_order_relaxed);
+        n_.store(n + by, std::memory_order_relaxed);
+        return n / every != (n + by) / every;
     }
 
 private:
@@ -168,15 +173,15 @@ private:
 };
 
 int take_arrivals(Module& m) {
-    // Poll the rings first. While they have messages, sweep the completion queues only every kMostRingsAlone-th time,
+    // Poll the rings first. While they have messages, sweep the completion queues only once for kMostRingsAlone of them,
     // because a sweep costs more than a ring message.
     static Turns rings_alone;
     const int events = poll_rings(m);
-    if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
+    if (events != 0 && !rings_alone.pass(kMostRingsAlone, static_cast<unsigned>(events))) return events;
     // News first: they tell of a port that is down, or of a peer that has ended, and so why requests fail.
     const int told = progress_connections(m), swept = told + sweep_queues(m);
     static Turns looks;
-    if (m.repairing != 0 || (m.given.failover != 0 && looks.next() % kSweepsPerLook == 0)) [[unlikely]]
+    if (m.repairing != 0 || (m.given.failover != 0 && looks.pass(kSweepsPerLook))) [[unlikely]]
         repair(m);
     m.handler.swept();
     return events + swept;

@@ -198,7 +198,7 @@ void make_due(Channel& channel, ReceiveBuffer& first) {
 }
 
 // The action that an arrived message needs.
-enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
+enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnAndDue, kHandOnDue };
 
 // Checks a message, puts an ordered one into the sequence (an early one waits in the window, one in order becomes due),
 // and takes the credits that it carries. Call it with the lock held.
@@ -223,6 +223,8 @@ Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t
     if (header.receive_credits != 0) take_receive_credits(endpoint, sched::Grant::of(header.receive_credits));
     if (!ordered) return Then::kHandOnAlone;
     if (arrival == sched::Arrival::kHeld) return Then::kNothing;
+    // The usual case: it is the only one, and nobody delivers.
+    if (channel.arrivals.held() == 0 && channel.delivery.begin_at_once(this_thread())) return Then::kHandOnAndDue;
     make_due(*endpoint.channel, buffer);
     return endpoint.channel->delivery.begin(this_thread()) ? Then::kHandOnDue : Then::kNothing;
 }
@@ -233,6 +235,12 @@ void hand_on_due(Module& m, Endpoint& endpoint) {
         return endpoint.channel->delivery.next();
     };
     while (ReceiveBuffer* due = next()) hand_on(m, endpoint, *due);
+}
+
+void act(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, Then then) {
+    if (then == Then::kNothing) return;
+    if (then != Then::kHandOnDue) hand_on(m, endpoint, buffer);
+    if (then != Then::kHandOnAlone) hand_on_due(m, endpoint);
 }
 
 }  // namespace
@@ -290,21 +298,21 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
         if (buffer.rail != nullptr) ++buffer.rail->in_use;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
-    if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);
-    if (then == Then::kHandOnDue) hand_on_due(m, *endpoint);
+    act(m, *endpoint, buffer, then);
     return 1;
 }
 
 int on_slot_filled(Module& m, Inbox& ring) {
     Then then = Then::kNothing;
+    ReceiveBuffer* buffer = nullptr;
     {
         Guard guard(m);
-        ReceiveBuffer* buffer = take_slot(ring);
+        buffer = take_slot(ring);
         if (buffer == nullptr) return 0;
         then = take_in(m, ring.endpoint, *buffer, buffer->bytes,
                        {nullptr, 0});  // never kHandOnAlone: check() accepts only kMessage
     }
-    if (then == Then::kHandOnDue) hand_on_due(m, ring.endpoint);
+    act(m, ring.endpoint, *buffer, then);
     return 1;
 }
 

@@ -47,7 +47,7 @@ bool signal(mca_btl_base_module_t* btl, Endpoint* endpoint, RailSignal& signal) 
     Guard guard(m);
     if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
     Channel& channel = *endpoint->channel;
-    cut_writes(m, channel);
+    if (!cut_writes(m, channel)) return false;
     // A write that is repeated on another rail could come behind its signal.
     if (channel.displaced() != 0) return false;
     // All writes on a rail that is gone have completed.

@@ -113,6 +113,12 @@ public:
         ++rail.counts.read_waits;
     }
 
+    // Starts a stripe while no rail is usable: it waits for one. Precondition: the channel repairs.
+    void park(Work& stripe, bool with_token) {
+        stripe.has_token = with_token;
+        resubmit(stripe);
+    }
+
     // Starts a stripe, or an atomic operation, that must be executed after those that were started before. Precondition:
     // the channel repairs; otherwise such requests take one rail anyway.
     void submit_in_order(Work& work, bool with_token) {

@@ -142,10 +142,20 @@ bool Sender::takes_fin() const noexcept { return step() == SendStep::kAnswer && 
 
 FinTaken Sender::on_fin(const Choice& choice, std::uint32_t parts) noexcept {
     if (!takes_fin()) return FinTaken::kRefused;
+    if (parts == 1 && fins_due() == 0) {
+        // The only FIN of the message, as of most: nothing has to be counted. If the peer sends another one, it is refused,
+        // because the message is answered; or, if that comes at the same time, it says nothing else.
+        fins_due_.store(1, std::memory_order_relaxed);
+        return take_last_fin(choice);
+    }
     std::uint32_t due = 0;
     if (!fins_due_.compare_exchange_strong(due, parts, std::memory_order_relaxed) && due != parts)
         return FinTaken::kRefused;
     if (fins_.fetch_add(1, std::memory_order_acq_rel) + 1 < parts) return FinTaken::kAwaitsOthers;
+    return take_last_fin(choice);
+}
+
+FinTaken Sender::take_last_fin(const Choice& choice) noexcept {
     choice_ = choice;
     all_read_ = true;
     answered_.store(true, std::memory_order_release);

@@ -96,6 +96,7 @@ private:
     void go(SendStep step) noexcept { step_.store(step, std::memory_order_release); }
     bool is(SendStep step) const noexcept { return step_.load(std::memory_order_relaxed) == step; }
     SendStep granted_step() const noexcept;
+    FinTaken take_last_fin(const Choice& choice) noexcept;
 
     std::atomic<SendStep> step_{SendStep::kOver};
     std::atomic<bool> answered_{false};                 // the fields below are valid

@@ -36,6 +36,9 @@ public:
         return true;
     }
 
+    // The same, if no packet is queued: then the caller may hand on its packet first, without queueing it.
+    [[nodiscard]] bool begin_at_once(Thread self) noexcept { return due_.empty() && begin(self); }
+
     // Returns the next packet. Null: none is queued, and delivery has ended.
     Packet* next() noexcept {
         Packet* packet = due_.pop_front();

@@ -59,7 +59,11 @@ struct RingTail {
 };
 static_assert(sizeof(RingTail) == 8 && offsetof(RingTail, lap) == 7);
 
-COOP_EXPORT std::uint16_t check_of(const RingTail& tail) noexcept;
+inline std::uint16_t check_of(const RingTail& tail) noexcept {
+    constexpr std::uint64_t kSeed = 0x636f6f7072696e67ull, kFactor = 0xBF58476D1CE4E5B9ull;
+    const std::uint64_t place = std::uint64_t{tail.slot} << 8 | tail.lap;
+    return static_cast<std::uint16_t>((kSeed + (place << 32 | tail.bytes)) * kFactor >> 48);
+}
 
 struct RingShape {
     std::uint32_t slots = 0;
@@ -79,6 +83,7 @@ struct RingShape {
     std::uint64_t end_of(std::uint32_t slot) const noexcept { return ring_bytes() - slot * stride(); }
     // How many slots a message takes whose tail is in `slot`. `bytes`: written, with padding and tail.
     std::uint32_t slots_of(std::uint32_t slot, std::uint32_t bytes) const noexcept {
+        if (bytes <= stride()) return 1;
         return std::min(static_cast<std::uint32_t>((bytes + stride() - 1) / stride()), slots - slot);
     }
     bool has_short_slots() const noexcept { return most_bytes > stride(); }
@@ -155,7 +160,11 @@ private:
     RingPlace next_;
 };
 
-COOP_EXPORT RingTail make_tail(std::uint32_t bytes, const RingPlace& place) noexcept;
+inline RingTail make_tail(std::uint32_t bytes, const RingPlace& place) noexcept {
+    RingTail tail{bytes, 0, static_cast<std::uint8_t>(place.slot), place.lap};
+    tail.check = check_of(tail);
+    return tail;
+}
 
 enum class SlotState : std::uint8_t { kEmpty, kFull, kBroken };
 

@@ -32,6 +32,7 @@ std::string limit(Reason reason, const SchedConfig& config) {
     case Reason::kNoMarker:
     case Reason::kWhole:
     case Reason::kNotWorth:
+    case Reason::kOneRail:
     case Reason::kNoRail: break;
     }
     return "";
@@ -58,6 +59,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kNoMarker: return "the kind of call is unknown, so the size decides";
     case Reason::kWhole: return "the caller does not permit stripes";
     case Reason::kNotWorth: return "stripes have taken longer";
+    case Reason::kOneRail: return "no other rail is usable";
     case Reason::kNoRail: return "no rail is left";
     }
     return "unknown";

@@ -35,9 +35,10 @@ enum class Reason : std::uint8_t {
     kNoMarker,   // EPC: kind of call unknown, so the size alone decides
     kWhole,      // the caller does not permit stripes
     kNotWorth,   // stripes have taken longer (trials.h)
+    kOneRail,    // no other rail is usable
     kNoRail,     // all rails are down, so there is no stripe
 };
-constexpr std::size_t kReasons = 10;
+constexpr std::size_t kReasons = 11;
 
 constexpr RailIndex kNoRailIndex = 0xff;
 

@@ -239,7 +239,7 @@ Schedule Scheduler::last_small() const noexcept {
     return schedule;
 }
 
-RailIndex Scheduler::rail_of_small(std::uint64_t bytes, Direction direction) noexcept {
+RailIndex Scheduler::turn_of_small(std::uint64_t bytes, Direction direction) noexcept {
     const RailIndex rail = take_turn(config_->small_policy, rails_.usable(), direction, of(direction).small);
     last_small_ = {};
     last_small_.direction = direction;
@@ -437,34 +437,19 @@ RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
 
 // --- events -----------------------------------------------------------------
 
-void Scheduler::on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction) noexcept {
-    rails_[rail].in(direction).waiting_bytes += bytes;
-}
-
-void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes, Direction direction) noexcept {
-    rails_[rail].in(direction).waiting_bytes -= bytes;
-}
-
-void Scheduler::on_posted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept {
-    Traffic& traffic = rails_[at].in(direction);
-    if (posted_ns != kNotMeasured) {
-        feedback_.settle(rails_, posted_ns);
-        feedback_.on_posted(at, bytes);
-        if (traffic.outstanding_stripes == 0) traffic.begun_ns = std::max(traffic.begun_ns, posted_ns);
-    }
-    traffic.outstanding_bytes += bytes;
-    ++traffic.outstanding_stripes;
-}
-
-void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+void Scheduler::measure_from(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
                              Direction direction) noexcept {
-    Traffic& traffic = rails_[at].in(direction);
+    Traffic& traffic = rails_[rail].in(direction);
+    feedback_.settle(rails_, posted_ns);
+    feedback_.on_posted(rail, bytes);
+    if (traffic.outstanding_stripes == 0) traffic.begun_ns = std::max(traffic.begun_ns, posted_ns);
+}
+
+void Scheduler::measure_to(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+                           Direction direction) noexcept {
     feedback_.settle(rails_, now_ns);
-    if (posted_ns != kNotMeasured) feedback_.on_completed(rails_, at, direction, bytes, posted_ns, now_ns);
-    else feedback_.on_others_completed(at, direction, now_ns);
-    traffic.begun_ns = now_ns;
-    traffic.outstanding_bytes -= bytes;
-    --traffic.outstanding_stripes;
+    if (posted_ns != kNotMeasured) feedback_.on_completed(rails_, rail, direction, bytes, posted_ns, now_ns);
+    else feedback_.on_others_completed(rail, direction, now_ns);
 }
 
 void Scheduler::on_aborted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept {

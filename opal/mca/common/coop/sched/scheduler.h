@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -58,7 +59,33 @@ public:
 
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
-    RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        return has_one_usable() ? rail_of_any(bytes, direction) : turn_of_small(bytes, direction);
+    }
+    // Whether only one rail is usable: then nothing is divided, and nothing is learned about rails.
+    bool has_one_usable() const noexcept {
+        const RailMask usable = rails_.usable();
+        return usable != 0 && (usable & (usable - 1)) == 0;
+    }
+    // The rail of a message, whatever its length, that is not measured. Precondition: has_one_usable().
+    RailIndex rail_of_any(std::uint64_t bytes, Direction direction, Reason reason = Reason::kOneRail) noexcept {
+        const auto rail = static_cast<RailIndex>(std::countr_zero(rails_.usable()));
+        Schedule::Header& header = bytes < config_->striping_threshold ? last_small_ : last_large_.header;
+        header = {};
+        header.bytes = bytes;
+        header.reason = bytes < config_->striping_threshold ? Reason::kSmall : reason;
+        header.suspect = rails_[rail].state == RailState::kSuspect;
+        header.direction = direction;
+        if (bytes < config_->striping_threshold) {
+            header.policy = config_->small_policy;
+            last_small_rail_ = rail;
+        } else {
+            last_large_.clear();
+            last_large_.add(rail, 0, bytes, 1);
+        }
+        return rail;
+    }
+
     // The links do not limit what is being sent: what has been measured of them is noise.
     void forget_weights() noexcept;
     // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small
@@ -69,17 +96,33 @@ public:
 
     // on_waiting(): a stripe cannot be posted yet (send queue full, or too many reads outstanding).
     // on_waited(): it is about to be posted. Meanwhile its bytes count as queued on the rail.
-    void on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
-    void on_waited(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    void on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        rails_[rail].in(direction).waiting_bytes += bytes;
+    }
+    void on_waited(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept {
+        rails_[rail].in(direction).waiting_bytes -= bytes;
+    }
 
     // Call for each stripe that a rail accepts: on_posted(), then on_completed() or on_aborted() (flushed or
     // completed with an error, and not measured). `posted_ns` is the same in both calls: the time at which
     // make_schedule() was called for the operation if the schedule is_measured(); otherwise kNotMeasured, as
     // for fragments.
     void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
-                   Direction direction = Direction::kOut) noexcept;
+                   Direction direction = Direction::kOut) noexcept {
+        if (posted_ns != kNotMeasured) measure_from(rail, bytes, posted_ns, direction);
+        Traffic& traffic = rails_[rail].in(direction);
+        traffic.outstanding_bytes += bytes;
+        ++traffic.outstanding_stripes;
+    }
     void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
-                      Direction direction = Direction::kOut) noexcept;
+                      Direction direction = Direction::kOut) noexcept {
+        // Without a second rail there is nothing to compare.
+        if (rails_.size() > 1 || posted_ns != kNotMeasured) measure_to(rail, bytes, posted_ns, now_ns, direction);
+        Traffic& traffic = rails_[rail].in(direction);
+        traffic.begun_ns = now_ns;
+        traffic.outstanding_bytes -= bytes;
+        --traffic.outstanding_stripes;
+    }
     void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
                     Direction direction = Direction::kOut) noexcept;
 
@@ -114,6 +157,11 @@ private:
     struct Turns {
         Rotation small, large;
     };
+    RailIndex turn_of_small(std::uint64_t bytes, Direction direction) noexcept;
+    void measure_from(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept;
+    void measure_to(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+                    Direction direction) noexcept;
+
     Turns& of(Direction direction) noexcept { return turns_[static_cast<std::size_t>(direction)]; }
 
     Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;

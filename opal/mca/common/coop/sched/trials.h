@@ -60,6 +60,23 @@ public:
         return times->whole.ns > times->striped.ns + times->striped.ns / 4;
     }
 
+    // Whether links_matter() has become false for operations of this length since the last call: what their stripes have
+    // shown of the rails until now is noise.
+    [[nodiscard]] bool links_stop_mattering(std::uint64_t bytes) noexcept {
+        Times* const times = of(bytes);
+        if (!times) return false;
+        const bool matters = links_matter(bytes);
+        return std::exchange(times->mattered, matters) && !matters;
+    }
+    // Whether the links are known to decide for operations of some length: what their stripes show of the rails is true.
+    bool links_matter_somewhere() const noexcept {
+        for (int i = 0; i < static_cast<int>(classes_.size()); ++i)
+            if (const std::uint64_t bytes = std::uint64_t{1} << (kFirstBits - 1 + i);
+                is_decided(bytes) && links_matter(bytes))
+                return true;
+        return false;
+    }
+
     void on_time(std::uint64_t bytes, Way way, std::uint64_t ns) noexcept {
         Times* const times = of(bytes);
         if (!times) return;
@@ -86,6 +103,7 @@ private:
     struct Times {
         Time striped, whole;
         std::uint32_t turn = 0;
+        bool mattered = true;  // links_matter() in the last call of links_stop_mattering()
 
         bool are_compared(Range range) const noexcept {
             return striped.count == kFirst && striped.ns > range.above_ns && striped.ns <= range.up_to_ns;
@@ -106,6 +124,12 @@ private:
         return bits < kFirstBits || bits >= last ? nullptr : &classes_[static_cast<std::size_t>(bits - kFirstBits)];
     }
     Times* of(std::uint64_t bytes) noexcept { return const_cast<Times*>(std::as_const(*this).of(bytes)); }
+
+    // Whether enough times are known for links_matter().
+    bool is_decided(std::uint64_t bytes) const noexcept {
+        const Times& times = *of(bytes);
+        return times.striped.count == kFirst && (times.whole.count == kFirst || !times.are_compared(range_of(bytes)));
+    }
 
     // The time of stripes is that of the shortest operation of its class.
     Range range_of(std::uint64_t bytes) const noexcept {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/wire/headers.h"
 
+#include <utility>
+
 #include "coop/rndv/bounce.h"
 #include "coop/rndv/board.h"
 #include "coop/rndv/chunk.h"
@@ -10,7 +12,26 @@
 namespace coop::wire {
 namespace {
 
+// kFactor to a power.
+template <std::size_t kExponent>
+constexpr std::uint64_t kPower = kFactor* kPower<kExponent - 1>;
+template <>
+constexpr std::uint64_t kPower<0> = 1;
+
+// The same as mix() with each word, as a sum of products that the CPU can compute in parallel.
+template <std::size_t kWords>
+std::uint64_t mix_words(std::uint64_t state, const std::uint64_t (&words)[kWords]) noexcept {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return state * kPower<kWords> + (... + (words[I] * kPower<kWords - I>));
+    }
+    (std::make_index_sequence<kWords>());
+}
+
 std::uint64_t mix_bytes(std::uint64_t state, const unsigned char* p, std::size_t bytes) noexcept {
+    for (std::uint64_t words[4]; bytes >= sizeof words; p += sizeof words, bytes -= sizeof words) {
+        std::memcpy(words, p, sizeof words);
+        state = mix_words(state, words);
+    }
     for (; bytes >= 8; p += 8, bytes -= 8) {
         std::uint64_t word;
         std::memcpy(&word, p, 8);
@@ -23,16 +44,15 @@ std::uint64_t mix_bytes(std::uint64_t state, const unsigned char* p, std::size_t
 }
 
 // Computes the check word over a header and the data that follows it, `bytes` bytes in total. The header's own
-// check word, two bytes at `kCheckAt`, counts as zero. The header's size is a constant, so the compiler unrolls
-// its loop.
+// check word, two bytes at `kCheckAt`, counts as zero.
 template <class Header, std::size_t kCheckAt>
 std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
     static_assert(sizeof(Header) % 8 == 0);
-    unsigned char copy[sizeof(Header)];
-    std::memcpy(copy, &header, sizeof copy);
-    copy[kCheckAt] = copy[kCheckAt + 1] = 0;
-    const std::uint64_t state = mix_bytes(kSeed ^ (std::uint64_t{bytes} << 32), copy, sizeof copy);
-    return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof copy));
+    std::uint64_t words[sizeof(Header) / 8];
+    std::memcpy(words, &header, sizeof words);
+    words[kCheckAt / 8] &= ~field_at(kCheckAt % 8, std::uint16_t{0xFFFF});
+    const std::uint64_t state = mix_words(kSeed ^ (std::uint64_t{bytes} << 32), words);
+    return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof words));
 }
 
 // Returns the protocol of a row, or null if the row is out of range.
@@ -124,6 +144,21 @@ void bounce_fields(Fields& fields, const RtsHeader& h) noexcept {
         .in("send id", h.send_id, 0, 0);
 }
 
+// Whether an RTS is valid that is like most: without pieces, and not of a row that names a slot or a bounce buffer. Its
+// bounds are one condition. valid_rts() judges the others, and finds out which field is wrong.
+bool plain_rts_is_whole(const RtsHeader& h, std::size_t first_bytes, std::size_t packet_bytes) noexcept {
+    const std::size_t bytes = sizeof h + h.handle_bytes;
+    const bool in_bounds = (h.match.kind == Kind::kRts) & (h.match.source >= 0) & ((h.match.flags & kFlagPieces) == 0) &
+                           (h.row < rndv::kRows) & (h.reason < rndv::kReasons) &
+                           (wish_of(h.match.flags) < rndv::kWishes) & (h.call < rndv::kSendCalls) &
+                           (h.handle_bytes <= kMaxHandleBytes) & (bytes <= first_bytes) & (h.send_id != 0) &
+                           (h.inline_bytes == packet_bytes - bytes) & (h.inline_bytes <= h.length);
+    if (!in_bounds) return false;
+    const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
+    if (protocol.starts_at_once || protocol.uses_bounce) return false;
+    return h.match.check == check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(h, bytes);
+}
+
 void match_fields(Fields& fields, const MatchHeader& h) noexcept {
     fields.in("source rank", static_cast<std::uint32_t>(h.source), 0, INT32_MAX);
 }
@@ -163,6 +198,7 @@ bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noe
 bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes, Damage& damage) noexcept {
     if (!long_enough<RtsHeader>(Kind::kRts, first_bytes, damage)) return false;
     const auto& h = *static_cast<const RtsHeader*>(bytes);
+    if (plain_rts_is_whole(h, first_bytes, packet_bytes)) return true;
     if (!kind_is(Kind::kRts, h.match.kind, damage)) return false;
     Fields fields(Kind::kRts, damage);
     match_fields(fields, h.match);
