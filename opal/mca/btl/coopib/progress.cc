@@ -184,7 +184,8 @@ int take_arrivals(Module& m) {
     if (m.repairing != 0 || (m.given.failover != 0 && looks.pass(kSweepsPerLook))) [[unlikely]]
         repair(m);
     m.handler.swept();
-    return events + swept;
+    // A sweep takes longer than a look at the rings. A message that has arrived meanwhile need not wait for the next call.
+    return events + swept != 0 ? events + swept : poll_rings(m);
 }
 
 int take_arrivals_alone(Module& m, std::uint64_t thread) {
