@@ -200,11 +200,9 @@ constexpr ParamRow kParams[] = {
          "Shortest message that its receiver copies from the sender's memory while the sender waits (MPI_Send): one "
          "copy by the kernel instead of two through the lane, without a handshake. If the receiver makes no call, the "
          "sender writes the message into the lane after 40 us or more. Messages below 2 KiB, above lane_max, above "
-         "half "
-         "of a ring (lane_memory) or above 128 KiB never go so. -1: those for which it is quickest, from what was "
-         "measured for lane_max. Only under "
-         "hybrid, between processes of a job that copy by CMA and do not outnumber the CPUs, below "
-         "MPI_THREAD_MULTIPLE. 1g: no message.",
+         "half of a ring (lane_memory) or above 128 KiB never go so. -1: those for which it is quickest, from what was "
+         "measured for lane_max. Only under hybrid, between processes of a job that copy by CMA and do not outnumber "
+         "the CPUs, below MPI_THREAD_MULTIPLE. 1g: no message.",
      .level = 5},
     {.name = "lane_memory",
      .type = ParamType::kSize,
