@@ -329,6 +329,21 @@ TEST(LaneInbox, a_ring_that_gets_no_memory_is_free_again_at_once) {
     EXPECT_EQ(to.area.claim(11, 0), ring);
 }
 
+TEST(LaneInbox, frees_a_ring_that_is_only_claimed_when_its_watched_sender_has_ended) {
+    Station to(1);
+    const std::uint32_t ring = to.area.claim(10, 0).value();
+    to.senders_are_gone = true;
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_FALSE(to.area.is_free(ring)) << "nothing tells whether it has ended";
+    to.senders_are_gone = false;
+    to.area.watch_claim(ring, 10);
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_FALSE(to.area.is_free(ring));
+    to.senders_are_gone = true;
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_TRUE(to.area.is_free(ring));
+}
+
 TEST(LaneInbox, does_not_ask_whether_senders_have_ended_that_are_not_watched) {
     Station to(1);
     const Sender from(to.area, 10);

@@ -179,6 +179,7 @@ LaneOut* Neighbour::count_knock() noexcept {
 
 // A descriptor, memory, or a ring may be free later, but each attempt takes some system calls.
 void Neighbour::pause_before_lane(int error) noexcept {
+    lane_failed.store(true, std::memory_order_relaxed);
     if (error == EBADF || next_pause > kLongestPause) return;  // another layout, or enough attempts
     lane_in.store(next_pause, std::memory_order_relaxed);
     next_pause *= 2;

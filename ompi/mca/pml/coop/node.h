@@ -53,6 +53,7 @@ struct Neighbour {
     std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
     std::unique_ptr<LaneOut> lane;               // under Module::lock
     std::int64_t next_pause = kFirstPause;       // messages, if the lane cannot be opened; under Module::lock
+    std::atomic<bool> lane_failed{false};        // it could not be opened so far
     rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
     static constexpr std::int64_t kNoLane = -1, kFirstPause = 1024, kLongestPause = 128 * kFirstPause;
 
@@ -67,9 +68,10 @@ struct Neighbour {
     }
     // From now on packets to it use a transport, unless there is a lane already.
     void keep_to_transport() noexcept { lane_in.store(kNoLane, std::memory_order_relaxed); }
-    // Whether our messages to it use a lane, or will.
+    // Whether our messages to it use a lane, or most likely will.
     bool may_have_lane() const noexcept {
-        return lane_out.load(std::memory_order_relaxed) || lane_in.load(std::memory_order_relaxed) != kNoLane;
+        return lane_out.load(std::memory_order_relaxed) ||
+               (lane_in.load(std::memory_order_relaxed) != kNoLane && !lane_failed.load(std::memory_order_relaxed));
     }
     // Returns our end of the lane to it. Null: there is none, or not yet; then this counts a message to it.
     LaneOut* knock() noexcept {

@@ -446,12 +446,14 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, con
     const auto self = static_cast<std::int32_t>(getpid());
     const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank) % shape.rings);
     if (!ring) return nullptr;
+    const bool is_watched = is_guest && node::lock_byte(segment.descriptor(), *ring);
+    if (is_watched) area.watch_claim(*ring, self);
     error = provide(area.ring(*ring), first_end(shape));
     if (error != 0) {
         area.give_up(*ring);
         return nullptr;
     }
-    if (is_guest && node::lock_byte(segment.descriptor(), *ring)) area.watch(*ring, self);
+    if (is_watched) area.watch(*ring, self);
     else area.open(*ring, self);
     if (!is_guest) area.introduce(*ring, name_of(ompi_proc_local()));
     return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, name, is_guest, kernel));

@@ -21,7 +21,8 @@
 //                                                |    the sender has ended without a word, and the reader  |
 //                                                +---- has read everything: reset() -----------------------+
 //
-// The reader does not touch a ring that is only claimed: the system may not provide its memory. A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
+// The reader does not touch a ring that is only claimed: the system may not provide its memory. If its sender, of another job,
+// has ended by then, the reader gives the ring up (watch_claim()). A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
 // then has its ring watched. The senders of the reader's own job end with the reader.
 //
 // Units: bytes. Threading: processes and threads synchronize by the atomic words. Ownership: the memory stays the
@@ -133,6 +134,10 @@ public:
         }
         return std::nullopt;
     }
+    // After claim(), when a lock tells whether this process has ended.
+    void watch_claim(std::uint32_t ring, std::int32_t pid) const noexcept {
+        claim_of(ring).store(claim_word(pid, kClaimedAndWatched), std::memory_order_release);
+    }
     // When the ring has memory for the first records.
     void open(std::uint32_t ring, std::int32_t pid) const noexcept {
         claim_of(ring).store(claim_word(pid, kOpen), std::memory_order_release);
@@ -148,7 +153,7 @@ public:
         claim_of(ring).store(claim_word(pid, kClosed), std::memory_order_release);
         wake(ring);
     }
-    // Instead of open(), when a lock tells whether this process has ended.
+    // Instead of open(), after watch_claim().
     void watch(std::uint32_t ring, std::int32_t pid) const noexcept {
         claim_of(ring).store(claim_word(pid, kWatched), std::memory_order_release);
     }
@@ -172,7 +177,14 @@ public:
     // Whether the ring may hold records.
     bool is_used(std::uint32_t ring) const noexcept {
         const std::uint64_t claim = claim_of(ring).load(std::memory_order_acquire);
-        return claim != kFree && (claim & kStates) != kClaimed;
+        return claim != kFree && (claim & kClaimed) == 0;
+    }
+    // Frees a ring that is only claimed if is_gone() says that its sender has ended.
+    template <class IsGone>
+    void free_if_gone(std::uint32_t ring, IsGone&& is_gone) const {
+        std::uint64_t claim = claim_of(ring).load(std::memory_order_acquire);
+        if ((claim & kStates) == kClaimedAndWatched && is_gone(ring))
+            claim_of(ring).compare_exchange_strong(claim, kFree, std::memory_order_release, std::memory_order_relaxed);
     }
     bool is_closed(std::uint32_t ring) const noexcept {
         return (claim_of(ring).load(std::memory_order_acquire) & kStates) == kClosed;
@@ -197,7 +209,8 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kClaimed = 4, kStates = 7;
+    static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kClaimed = 4,
+                                   kClaimedAndWatched = 5, kStates = 7;
     static constexpr std::uint64_t claim_word(std::int32_t pid, std::uint64_t state) noexcept {
         return std::uint64_t{static_cast<std::uint32_t>(pid)} << 3 | state;
     }

@@ -195,7 +195,8 @@ private:
     template <class IsGone>
     void look_around(IsGone&& is_gone) {
         const std::uint32_t ring = polls_ / kLookAround % static_cast<std::uint32_t>(rings_.size());
-        if (rings_[ring].is_awake || !area_.is_used(ring)) return;
+        if (rings_[ring].is_awake) return;
+        if (!area_.is_used(ring)) return area_.free_if_gone(ring, is_gone);
         const bool has_no_more = has_ended(ring, is_gone);  // before the look
         if (rings_[ring].reader.look()) wake(ring);
         else if (has_no_more) free(ring);

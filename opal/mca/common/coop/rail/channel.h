@@ -130,8 +130,10 @@ public:
         if (in_order.back() == &work) displace(work);  // it will take another rail than the caller may think
     }
 
+    // Whether a usable rail could post another read.
     bool can_read() const noexcept {
         for (const Rail& rail : rails) {
+            if ((scheduler->rails().usable() & sched::bit_of(rail.number())) == 0) continue;
             const Rail* const reader = rails.reader(rail.number());
             if ((reader != nullptr ? *reader : rail).reads.can_take()) return true;
         }
