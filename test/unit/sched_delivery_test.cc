@@ -48,7 +48,7 @@ TEST(Site25Delivery, a_thread_that_comes_again_from_within_delivers_itself) {
 
 TEST(Site25Delivery, a_packet_goes_at_once_unless_others_are_before_it) {
     Packets delivery;
-    Packet a, b;
+    Packet a;
     ASSERT_TRUE(delivery.begin_at_once(1));
     EXPECT_FALSE(delivery.begin_at_once(2)) << "another thread delivers";
     delivery.due(a);
