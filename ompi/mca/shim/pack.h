@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packing by a convertor of Open MPI, which packs whole elements only: where the memory has room for a part of an element, it packs
-// less. Units: bytes. Threading: one thread at a time uses a convertor.
+// Packing by a convertor of Open MPI, which packs whole elements only: it leaves out an element of which only a part would
+// fit. Units: bytes. Threading: one thread at a time uses a convertor.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,9 @@
 // Threading: a spin lock per ring for its writers, if threads exist; one thread at a time reads. A call to poll_lane()
 // from within the handling of a packet, such as from a callback that calls opal_progress(), finds nothing, as in
 // btl/vader: a callback must not wait for another message. Ownership: a Neighbour owns its LaneOut. Errors: without
-// memory, or if a neighbour's cannot be mapped, its packets use the transports, which is reported once (node.cc tries again). Damaged
-// rings end the job. What a peer may change at any time is copied before it is checked: the headers; not the payload.
+// memory, or if a neighbour's cannot be mapped, its packets use the transports, which is reported once, and node.cc tries
+// again later. Damaged rings end the job. What a peer may change at any time is copied before it is checked: the headers;
+// not the payload.
 #pragma once
 
 #include <algorithm>

@@ -182,9 +182,9 @@ SendRequest* request_for(void* store, Peer& peer, std::size_t bytes, int dst, in
     return r;
 }
 
-// A buffered send completes in this call, whatever the receiver does. If the transport has no room, the message is packed in the
-// buffer that the user has attached, and sent by a request that nobody waits for, except MPI_Buffer_detach. Without room there, it is
-// an error.
+// A buffered send completes in this call, whatever the receiver does. If the transport has no room, the message is packed
+// into the buffer that the user has attached, and sent by a request for which only MPI_Buffer_detach waits. If that buffer
+// has no room, the call is an error.
 int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
@@ -194,7 +194,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     const bool may_fit = fits || (peer.lane() && bytes <= peer.lane()->one_piece_max());
     SequenceNumber sequence(peer);
     if (may_fit && send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
-    // Like ob1, which needs no attached buffer for short messages.
+    // A transport without btl_sendi copies a short message into a descriptor, so that it needs no attached buffer, as under ob1.
     if (may_fit && !peer.lane() && !peer.eager()->btl->btl_sendi &&
         send_eager<hand_over_later, false>(peer, buf, count, datatype, tag, sequence, comm))
         return OMPI_SUCCESS;

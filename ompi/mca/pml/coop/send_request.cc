@@ -104,8 +104,8 @@ Next send_through_lane(SendRequest& r) noexcept {
     return Next::kGoOn;
 }
 
-// Returns a packet with at most `payload` bytes of the message from byte `at` on, and sets `payload` to their number. Returns null if
-// the transport has no room. The transport packs whole elements; what begins or ends inside of an element is packed here.
+// Returns a packet with at most `payload` bytes of the message from byte `at` on, and sets `payload` to their number.
+// Returns null if the transport has no room. The transport packs whole elements; what begins or ends inside of an element is packed here.
 mca_btl_base_descriptor_t* begin_fragment(SendRequest& r, mca_bml_base_btl_t& btl, std::size_t at,
                                           std::size_t& payload) noexcept {
     if (payload >= kLongestElement && seek(r.convertor(), at) == at)

@@ -21,9 +21,11 @@
 //                                                |    the sender has ended without a word, and the reader  |
 //                                                +---- has read everything: reset() -----------------------+
 //
-// The reader does not touch a ring that is only claimed: the system may not provide its memory. If its sender, of another job,
-// has ended by then, the reader gives the ring up (watch_claim()). A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
-// then has its ring watched. The senders of the reader's own job end with the reader.
+// The reader does not touch a ring that is only claimed, because the system may not provide its memory.
+//
+// A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
+// has its claim watched, and then its ring. If it ends before it has opened the ring, the reader gives the ring up. The
+// senders of the reader's own job end with the reader.
 //
 // Units: bytes. Threading: processes and threads synchronize by the atomic words. Ownership: the memory stays the
 // caller's, aligned to a cache line and zeroed before prepare(). Errors: the counts and offsets that a peer tells are
@@ -123,7 +125,8 @@ public:
 
     // -- by a sender
 
-    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use. Call open(), watch() or give_up() next.
+    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use. Call open(), watch() or
+    // give_up() next.
     std::optional<std::uint32_t> claim(std::int32_t pid, std::uint32_t from) const noexcept {
         for (std::uint32_t k = 0; k < shape_.rings; ++k) {
             const std::uint32_t i = (from + k) % shape_.rings;
