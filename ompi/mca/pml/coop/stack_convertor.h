@@ -5,6 +5,7 @@
 #pragma once
 
 #include "comm.h"
+#include "ompi/mca/shim/pack.h"
 
 namespace coop::pml {
 
@@ -30,9 +31,7 @@ private:
 [[gnu::noinline]] inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                                    void* to, std::size_t bytes) noexcept {
     StackConvertor convertor(peer, buf, count, datatype);
-    iovec whole{to, bytes};
-    std::uint32_t pieces = 1;
-    opal_convertor_pack(&convertor.get(), &whole, &pieces, &bytes);
+    pack_next(convertor.get(), static_cast<std::byte*>(to), bytes);
 }
 
 }  // namespace coop::pml
