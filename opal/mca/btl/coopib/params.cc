@@ -251,8 +251,8 @@ constexpr ParamRow kParams[] = {
      .min = sched::kMinSlotBytes,
      .max = sched::kMaxSlotBytes,
      .help =
-         "Size of a slot, at most ring_bytes; longer if the longest message would need more than half of the slots. "
-         "With failover a slot holds the longest message, and the ring has fewer of them.",
+         "Size of a slot. It is raised if the longest message would need more than half of the slots and one more, and "
+         "is never above ring_bytes. With failover a slot holds the longest message, and the ring has fewer of them.",
      .level = 5},
     {.name = "ring_in_order",
      .type = ParamType::kChoice,
@@ -269,9 +269,10 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 31,
-     .help =
-         "Size of a slot. It is raised if the longest message would need more than half of the slots and one more, and "
-         "is never above ring_bytes. With failover a slot holds the longest message, and the ring has fewer of them.",
+     .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of this value. With 20 "
+             "and 7 retries, a rail that does not answer counts as broken after about 34 seconds, as with btl_openib; "
+             "with 14, after half a second. 0: 14 with failover, for a peer to which several rails or alternate paths "
+             "(apm) lead; 17 with alternate paths only; otherwise 20.",
      .level = 5},
     {.name = "retry_count",
      .type = ParamType::kInt,
