@@ -46,7 +46,7 @@ void keep(Channel& channel, const Header& header, std::uint32_t length, std::uin
 Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
     Fragment* fragment = m.fragments.take();
     if (fragment == nullptr) return nullptr;
-    *fragment->header = {0, static_cast<std::uint32_t>(payload.size()), 0, static_cast<std::uint8_t>(kind), 0, 0, 0};
+    *fragment->header = header_of(kind, payload.size());
     if (!payload.empty()) std::memcpy(fragment->data(), payload.data(), payload.size());
     fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
     fragment->base.des_cbfunc = nullptr;

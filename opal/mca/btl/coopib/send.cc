@@ -45,9 +45,7 @@ struct Immediate {
     bool urgent;
 
     std::size_t bytes() const { return header_bytes + payload_bytes; }
-    Header own_header() const {
-        return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
-    }
+    Header own_header() const { return header_of(Kind::kMessage, bytes(), tag); }
 
     // Returns false if the convertor does not provide the whole payload.
     bool pack(std::byte* to) const {
@@ -167,10 +165,7 @@ int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_
          mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);
     Fragment& fragment = Fragment::of(descriptor);
-    *fragment.header = {0,   static_cast<std::uint32_t>(fragment.segments[0].seg_len),
-                        tag, static_cast<std::uint8_t>(Kind::kMessage),
-                        0,   0,
-                        0};
+    *fragment.header = header_of(Kind::kMessage, fragment.segments[0].seg_len, tag);
     Guard guard(m);
     if (fragment.held) [[unlikely]]
         forget_held(m, fragment);

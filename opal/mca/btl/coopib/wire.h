@@ -36,6 +36,11 @@ enum class Kind : std::uint8_t {
     kUnordered = 4,  // a message with no place in the sequence, handed on when it arrives; always sent
 };
 
+// A header of which the sequence number, the check word and the credits are not known yet.
+constexpr Header header_of(Kind kind, std::size_t bytes, std::uint8_t tag = 0) noexcept {
+    return {0, static_cast<std::uint32_t>(bytes), tag, static_cast<std::uint8_t>(kind), 0, 0, 0};
+}
+
 constexpr bool is_ordered(std::uint8_t kind) noexcept {
     return kind == static_cast<std::uint8_t>(Kind::kMessage) || kind == static_cast<std::uint8_t>(Kind::kRingOffer);
 }
