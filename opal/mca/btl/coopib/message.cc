@@ -85,7 +85,7 @@ void post_fragment(Endpoint& endpoint, Fragment& fragment) {
     endpoint.channel->send(fragment.work);
 }
 
-bool post_inline(Endpoint& endpoint, Header& header, bool urgent) {
+bool send_inline(Endpoint& endpoint, Header& header, bool urgent) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
     Rail* const rail = channel.rail_for_inline(length);

@@ -19,7 +19,7 @@ struct Module;
 void post_fragment(Endpoint& endpoint, Fragment& fragment);
 // Sends the header and the payload that follows it inline, at once. Returns false, and sends nothing, if this is not
 // possible now. The buffer must have room for sched::written() of header and payload.
-bool post_inline(Endpoint& endpoint, Header& header, bool urgent);
+bool send_inline(Endpoint& endpoint, Header& header, bool urgent);
 // Sends a control message. Returns false if there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
 

@@ -72,7 +72,7 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
     auto& header = *new (buffer) Header(message.own_header());
     if (message.pack(buffer + sizeof(Header))) {
         Guard guard(m);
-        if (post_inline(endpoint, header, message.urgent)) return true;
+        if (send_inline(endpoint, header, message.urgent)) return true;
     }
     message.rewind();
     return false;
@@ -97,7 +97,7 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
 }
 
 // Sends a short message from the stack, a longer one from a fragment. The upper layer can reuse its buffers at once.
-bool send_now(Module& m, Endpoint& endpoint, const Immediate& message) {
+bool send_without_descriptor(Module& m, Endpoint& endpoint, const Immediate& message) {
     if (!endpoint.connected.load(std::memory_order_acquire)) return false;
     const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
     return is_short ? send_from_stack(m, endpoint, message) : send_copy(m, endpoint, message);
@@ -142,19 +142,20 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
                      void* header, std::size_t header_bytes, std::size_t payload_bytes, std::uint8_t order,
                      std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     const Immediate message{convertor, nullptr, header, header_bytes, payload_bytes, tag, false};
-    if (send_now(Module::of(btl), *endpoint, message)) return OPAL_SUCCESS;
+    if (send_without_descriptor(Module::of(btl), *endpoint, message)) return OPAL_SUCCESS;
     if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, message.bytes(), flags);
     return OPAL_ERR_RESOURCE_BUSY;
 }
 
 bool send_urgent(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* packet, std::size_t bytes,
                  mca_btl_base_tag_t tag) {
-    return send_now(Module::of(btl), *endpoint, {nullptr, nullptr, packet, bytes, 0, tag, true});
+    return send_without_descriptor(Module::of(btl), *endpoint, {nullptr, nullptr, packet, bytes, 0, tag, true});
 }
 
 bool send_contiguous(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* header, std::size_t header_bytes,
                      const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t tag) {
-    return send_now(Module::of(btl), *endpoint, {nullptr, payload, header, header_bytes, payload_bytes, tag, false});
+    return send_without_descriptor(Module::of(btl), *endpoint,
+                                   {nullptr, payload, header, header_bytes, payload_bytes, tag, false});
 }
 
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) {
