@@ -21,8 +21,8 @@ void take_credits(Channel& channel, Header& header) {
     header.receive_credits = channel.has_own_receives ? channel.take_owed_receives().word() : std::uint16_t{0};
 }
 
-// Takes a slot of the peer's ring and appends the tail to the message. Returns the address to which the message has to
-// be written; 0 if the ring cannot take it.
+// Takes as many slots of the peer's ring as the message needs, and appends the tail to the message. Returns the address
+// to which the message has to be written; 0 if the ring cannot take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length, sched::SequenceNumber psn) {
     if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
         !channel.outbox->slots.fits(length) || channel.outbox->repeating != 0)

@@ -4,10 +4,11 @@
 // of several rails as one transport.
 //
 //     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
+//     rail::Channel ─► Channel::prepare() (message.cc): completes a message that has got its sequence number
+//                   ─► Channel::build() (request.cc): fills in the work request for the chosen rail
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //     ring.cc: offers, takes and reads rings
 //     connect.cc, connections.cc, queue_pairs.cc: make the rails of a channel
-//     request.cc: builds work requests
 //     failure.cc: carries out what an error of a rail means
 //     migration.cc: lets queue pairs move to another path
 //     failover.cc: takes rails that fail out of service, repeats what was under way, and connects them again
