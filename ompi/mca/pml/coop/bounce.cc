@@ -47,9 +47,7 @@ wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequenc
 bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                     SequenceNumber& sequence, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
     if (!peer.neighbour) return false;  // bounce buffers are for the processes of this node
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    bytes *= count;
+    const std::size_t bytes = bytes_of(datatype->super, count);
     if (bytes <= peer.whole_max(peer.lane(), true) || peer.has_line() || !my_bounces()) return false;
     take_in_written_parameters();
     const rndv::Situation s = situation_of(peer, bytes, comm, call);

@@ -15,6 +15,11 @@
 
 namespace coop::pml {
 
+// The length of a message.
+[[gnu::always_inline]] inline std::size_t bytes_of(const opal_datatype_t& type, std::size_t count) noexcept {
+    return type.size * count;
+}
+
 // Whether the bytes of such a message lie in order and without gaps.
 inline bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
     return (type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) && (count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS));

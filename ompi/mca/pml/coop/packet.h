@@ -14,6 +14,12 @@ constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
     return static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(kind));
 }
 
+// The sealed header of an eager message.
+[[gnu::always_inline]] inline wire::MatchWords match_words(const ompi_communicator_t* comm, int tag,
+                                                           std::uint16_t sequence) noexcept {
+    return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
+}
+
 // A header, followed by a registration handle or a list of pieces.
 constexpr std::size_t kLongestControl = wire::kLargestHeader +
                                         std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));

@@ -42,13 +42,10 @@ inline bool hand_over_later(Peer& peer, const void* buf, std::size_t count, ompi
 template <auto hand_over, bool waits>
 inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                        SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    bytes *= count;
+    const std::size_t bytes = bytes_of(datatype->super, count);
     if (bytes > (waits ? peer.awaited_payload : peer.eager_payload) || peer.has_line()) return false;
 
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
-                                           sequence);
+    const wire::MatchWords header = match_words(comm, tag, sequence);
     if (!hand_over(peer, buf, count, datatype, header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;
@@ -109,9 +106,7 @@ template <class MakeHeader>
 template <bool waits>
 inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                          int tag, SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    bytes *= count;
+    const std::size_t bytes = bytes_of(datatype->super, count);
     // On a crowded node a message between whole_max() and one_piece_max() has to earn its ring only if it is contiguous: the
     // kernel cannot copy one with gaps instead.
     const bool is_long = bytes > lane.whole_max() &&
@@ -121,9 +116,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
         count_for_lane(lane, bytes, comm);
     // On a crowded node nobody copies a part while the next one is written.
     const bool in_parts = waits && !module.crowded && bytes > lane.one_piece_max();
-    const auto header = [&] {
-        return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
-    };
+    const auto header = [&] { return match_words(comm, tag, sequence); };
     if (waits && bytes >= node::kShortestOffer && lane.may_be_offered(bytes) &&
         send_offered(lane, peer, buf, count, datatype, header, bytes, comm))
         return true;
@@ -162,9 +155,7 @@ bool fits_one_packet(const Peer& peer, std::size_t bytes) noexcept {
 // Returns MPI_ERR_NO_MEM if the message does not fit any more, because its ring gets no more memory.
 int send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                     SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    bytes *= count;
+    const std::size_t bytes = bytes_of(datatype->super, count);
     while (!send_at_once<false>(peer, buf, count, datatype, tag, sequence, comm) &&
            !send_eager<hand_over_later, false>(peer, buf, count, datatype, tag, sequence, comm)) {
         if (!sequence.is_taken() && !fits_one_packet(peer, bytes)) return MPI_ERR_NO_MEM;
@@ -187,9 +178,7 @@ SendRequest* request_for(void* store, Peer& peer, std::size_t bytes, int dst, in
 // has no room, the call is an error.
 int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   ompi_communicator_t* comm) noexcept {
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    bytes *= count;
+    const std::size_t bytes = bytes_of(datatype->super, count);
     const bool fits = fits_one_packet(peer, bytes);
     const bool may_fit = fits || (peer.lane() && bytes <= peer.lane()->one_piece_max());
     SequenceNumber sequence(peer);
@@ -224,9 +213,7 @@ void wait(SendRequest& r) noexcept {
 int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence,
                   SendRequest*& request) noexcept {
-    std::size_t bytes;
-    ompi_datatype_type_size(datatype, &bytes);
-    const bool fits = fits_one_packet(peer, bytes * count) && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const bool fits = fits_one_packet(peer, bytes_of(datatype->super, count)) && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
     if (r && blocking) set_blocking(*r);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
@@ -248,15 +235,12 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
                                                 const opal_datatype_t& type, int tag,
                                                 ompi_communicator_t* comm) noexcept {
     LaneOut* const lane = peer.open_lane();
-    const std::size_t bytes = type.size * count;
+    const std::size_t bytes = bytes_of(type, count);
     if (!lane || bytes > lane->short_max() || peer.has_line()) return false;
     if (module.faults.armed() && faults_hit_short_messages()) [[unlikely]]
         return false;
     if (!is_contiguous(type, count) || device_memory_is_possible()) return false;
-    const auto header = [&]() __attribute__((always_inline)) {
-        return wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
-                                  peer.take_sequence());
-    };
+    const auto header = [&]() __attribute__((always_inline)) { return match_words(comm, tag, peer.take_sequence()); };
     if (!send_short(*lane, start_of(type, buf), header, bytes)) return false;
     peer.count_in_lane(bytes);
     return true;

@@ -106,8 +106,7 @@ Next eager_sent(SendRequest& r) noexcept {
 
 Next start_whole(SendRequest& r) noexcept {
     const auto& b = r.base.req_base;
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank,
-                                           b.req_tag, r.sequence);
+    const wire::MatchWords header = match_words(b.req_comm, b.req_tag, r.sequence);
     if (is_refused_by_fault() ||
         !send_whole(
             *r.lane, *r.peer, b.req_addr, b.req_count, b.req_datatype, [&] { return header; }, r.bytes()))
@@ -119,8 +118,7 @@ Next start_whole(SendRequest& r) noexcept {
 
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
     const auto& b = r.base.req_base;
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank,
-                                           b.req_tag, r.sequence);
+    const wire::MatchWords header = match_words(b.req_comm, b.req_tag, r.sequence);
     if (send_immediate(btl, r.convertor(), header, r.bytes())) return eager_sent(r);
     if (prefers_to_wait(r, btl)) return wait_in_line(r);
     rewind(r);  // the attempt may have moved it
