@@ -51,8 +51,8 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
     return true;
 }
 
-// A longer message goes in one packet, too, if there is room for all of it: it is complete then. Otherwise, if the sender
-// does not wait, the receiver has to copy it, because the sender may compute.
+// Whether a message above whole_max() may go in one packet: it fits a record, the receiver does not hold too many, and it
+// is below the measured limit. Room is checked when it is written.
 inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t bytes, bool waits,
                          ompi_communicator_t* comm) noexcept {
     if (!lane.takes_long(bytes)) return false;
@@ -61,15 +61,32 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
            bytes <= lane.at_once_max(waits, kernel_may_copy(peer, wish));
 }
 
-// Whether a message whose sender does not wait goes by a handshake, and a copy by the kernel, because the receiver has no
-// other message that it could copy out of the ring while we copy this one in, or because it also copies long messages to us.
-[[gnu::noinline]] bool is_better_read(const LaneOut& lane, Peer& peer, std::size_t bytes,
-                                      const ompi_datatype_t& datatype, std::size_t count,
-                                      ompi_communicator_t* comm) noexcept {
+// Whether a message whose sender does not wait is so long that one copy of the kernel, after a handshake, takes less time
+// than two copies of which the second follows the first.
+[[gnu::noinline]] bool is_above_alone_max(const LaneOut& lane, const Peer& peer, std::size_t bytes,
+                                          const ompi_datatype_t& datatype, std::size_t count,
+                                          ompi_communicator_t* comm) noexcept {
     const bool receiver_may_read = kernel_may_copy(peer, wish_for(comm)) && is_contiguous(datatype.super, count) &&
                                    !rndv::sender_waits(call_for(comm, rndv::SendCall::kIsend));
-    return bytes > lane.alone_max(receiver_may_read) &&
-           (!peer.streams.exchange(true, std::memory_order_relaxed) || peer.traffic.is_two_way());
+    return bytes > lane.alone_max(receiver_may_read);
+}
+
+// Whether a message above whole_max() goes in one packet now, if there is room. A handshake and a kernel copy are better
+// for one above alone_max() if the receiver has nothing else to copy meanwhile, or also sends long messages to us. If
+// nothing but the limit that was found prevents the packet, this is counted, because the limit may be too short.
+template <bool waits>
+inline bool long_goes_now(LaneOut& lane, Peer& peer, std::size_t bytes, const ompi_datatype_t& datatype,
+                          std::size_t count, bool in_parts, ompi_communicator_t* comm) noexcept {
+    if (in_parts && !may_send_parts()) return false;
+    bool goes = goes_at_once(lane, peer, bytes, waits, comm);
+    if (!waits && goes && is_above_alone_max(lane, peer, bytes, datatype, count, comm)) {
+        const bool is_first = !peer.streams.exchange(true, std::memory_order_relaxed);
+        goes = !is_first && !peer.traffic.is_two_way();
+    }
+    if (!goes && wish_for(comm) == rndv::Wish::kHybrid && is_contiguous(datatype.super, count) &&
+        lane.is_kept_out(bytes, waits))
+        lane.keep_out();
+    return goes;
 }
 
 // Offers a message whose sender waits, so that the receiver reads it. Not if nothing has arrived since the last offer: a
@@ -120,13 +137,7 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     if (waits && bytes >= node::kShortestOffer && lane.may_be_offered(bytes) &&
         send_offered(lane, peer, buf, count, datatype, header, bytes, comm))
         return true;
-    if (is_long && ((in_parts && !may_send_parts()) || !goes_at_once(lane, peer, bytes, waits, comm) ||
-                    (!waits && is_better_read(lane, peer, bytes, *datatype, count, comm)))) {
-        if ((!in_parts || may_send_parts()) && wish_for(comm) == rndv::Wish::kHybrid &&
-            is_contiguous(datatype->super, count) && lane.is_kept_out(bytes, waits))
-            lane.keep_out();
-        return false;
-    }
+    if (is_long && !long_goes_now<waits>(lane, peer, bytes, *datatype, count, in_parts, comm)) return false;
     if (peer.has_line() || module.faults.hit(Fault::kSendi)) return false;
     if (in_parts ? !send_in_parts(lane, buf, count, datatype, header, bytes)
                  : !send_whole(lane, peer, buf, count, datatype, header, bytes))
