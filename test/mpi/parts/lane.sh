@@ -76,7 +76,8 @@ part_lane() {
     check lane.cases_when_memory_is_short_and_the_transport_takes_more lane_job 2 --mca pml_coop_fault pages:1 --mca pml_coop_lane_small_max 1024 \
         --mca pml_coop_lane_max -1 "$bin/lane" found --only messages_wait_while_the_ring_becomes_longer
     check lane.cases_that_change_over_to_the_lane launch vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after 20 "$bin/lane" refused
-    check lane.opens_after_as_many_messages_as_given opens_after 20
+    check lane.opens_after_as_many_short_messages_as_given opens_after 20 8
+    check lane.opens_after_as_many_long_messages_as_given opens_after 20 200000
     for topic in modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion sendrecv tags_and_assertions unexpected; do
         lane_cases 2 "$topic"
     done
@@ -192,16 +193,15 @@ limit_is_reported() { # LANE-MAX PATTERN
     grep -a "pml/coop: lane of rank 0: pml_coop_lane_max $1$2" "$log.job"
 }
 
-# The first MESSAGES short messages to the other process go through the transport, and no more.
-opens_after() { # MESSAGES
-    local eager
+# The first MESSAGES messages of so many BYTES to the other process go another way, and no more.
+opens_after() { # MESSAGES BYTES
+    local others
     launch_and_keep vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after "$1" --mca pml_coop_report 1 \
-        "$prefix/libexec/ompi-coop/coop_latency" -m 8:8 -i 50 -b 1 -x 0 || return 1
-    eager=$(awk '/^  eager / { row = 1 } /^  [a-z]/ && !/^  eager / { row = 0 }
-        row { sub(/^ *(eager)? *(0 B|<= [0-9]+ [KM]?i?B) */, ""); sum += $1 } END { print sum + 0 }' "$log.job")
-    echo "2 processes have sent $eager messages through the transport"
-    # A message that the transport has no room for may count twice.
-    [ "$eager" -le $((2 * $1)) ] && [ "$eager" -gt $((2 * $1 - 5)) ]
+        --mca pml_coop_lane_max 1073741824 "$prefix/libexec/ompi-coop/coop_latency" -m "$2:$2" -i 50 -b 1 -x 0 || return 1
+    others=$(awk '/^pml\/coop: messages sent/ { table = 1 } /^  [a-z]/ { other = $1 !~ /^(protocol|lane|total)$/ }
+        table && other { sub(/^ *[a-z]* *(0 B|<= [0-9]+ [KMG]?i?B) */, ""); sum += $1 } END { print sum + 0 }' "$log.job")
+    echo "2 processes have sent $others messages another way"
+    [ "$others" -eq $((2 * $1)) ]
 }
 
 # Each message needs the CPU of the other process. A thread that yields after each look reaches some hundred thousand a second. One

@@ -109,11 +109,14 @@ struct Peer {
     }
 
     // Our end of the lane to the peer; null: none, or not yet.
-    LaneOut* lane() const noexcept { return neighbour ? neighbour->knock() : nullptr; }
-
-    // The same, but it counts no message towards opening one.
-    LaneOut* open_lane() const noexcept {
-        return neighbour ? neighbour->lane_out.load(std::memory_order_acquire) : nullptr;
+    LaneOut* lane() const noexcept { return neighbour ? neighbour->lane_out.load(std::memory_order_acquire) : nullptr; }
+    // Called once for each message to the peer that does not take the hot path, and before each answer to one of its
+    // messages. Opens the lane when it is due.
+    void begin_message() const noexcept {
+        if (neighbour) neighbour->begin_message();
+    }
+    void begin_answer() const noexcept {
+        if (neighbour) neighbour->begin_answer();
     }
 
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }

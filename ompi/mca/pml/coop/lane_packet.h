@@ -150,6 +150,7 @@ bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t
 // overtake what is there, and if it does so by half of all sequence numbers, the receiver cannot tell the order.
 inline Sent send_control(const Peer& peer, mca_bml_base_btl_t& btl, wire::Kind kind, const void* packet,
                          std::size_t bytes) noexcept {
+    if (kind != wire::Kind::kRts) peer.begin_answer();
     LaneOut* const lane = peer.lane();
     if (!lane || bytes > lane->longest_payload() || module.faults.armed())
         return send_control(btl, kind, packet, bytes);

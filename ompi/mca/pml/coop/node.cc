@@ -157,24 +157,23 @@ void Neighbour::try_to_map() noexcept {
     memory.store(theirs, std::memory_order_release);
 }
 
-LaneOut* Neighbour::count_knock() noexcept {
+void Neighbour::open_lane_if_due(bool is_message) noexcept {
     int error = 0;
     {
         Guard guard(module.lock);
         const std::int64_t left = lane_in.load(std::memory_order_relaxed);
-        if (left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
-        if (left != 0) return lane.get();
+        if (is_message && left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
+        if (left != 0) return;
         lane = LaneOut::open(
             card.pid, name, lane_card, is_guest,
             {.may_copy = !copy_error && kernel_copies_messages(), .reads = copies_by_cma && kernel_copies_messages()},
             error);
         lane_in.store(kNoLane, std::memory_order_relaxed);
         lane_out.store(lane.get(), std::memory_order_release);
-        if (lane) return lane.get();
+        if (lane) return;
         pause_before_lane(error);
     }
     report_lane_missed(error);
-    return nullptr;
 }
 
 // A descriptor, memory, or a ring may be free later, but each attempt takes some system calls.

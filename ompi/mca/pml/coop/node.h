@@ -50,7 +50,8 @@ struct Neighbour {
     LaneCard lane_card;
     bool is_guest = false;                       // it belongs to another job
     std::atomic<LaneOut*> lane_out{nullptr};     // our end of the lane to it; null: its packets use a transport
-    std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is never
+    std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is open, or
+                                                 // never will be
     std::unique_ptr<LaneOut> lane;               // under Module::lock
     std::int64_t next_pause = kFirstPause;       // messages, if the lane cannot be opened; under Module::lock
     std::atomic<bool> lane_failed{false};        // it could not be opened so far
@@ -73,17 +74,20 @@ struct Neighbour {
         return lane_out.load(std::memory_order_relaxed) ||
                (lane_in.load(std::memory_order_relaxed) != kNoLane && !lane_failed.load(std::memory_order_relaxed));
     }
-    // Returns our end of the lane to it. Null: there is none, or not yet; then this counts a message to it.
-    LaneOut* knock() noexcept {
-        LaneOut* const open = lane_out.load(std::memory_order_acquire);
-        if (open || lane_in.load(std::memory_order_relaxed) == kNoLane) [[likely]]
-            return open;
-        return count_knock();
+    // Called once for each message to it: opens the lane, or counts the message if others have to go before.
+    void begin_message() noexcept {
+        if (lane_in.load(std::memory_order_relaxed) != kNoLane) [[unlikely]]
+            open_lane_if_due(true);
+    }
+    // Called before each answer (CTS, FIN) to a message from it: opens the lane if no message has to go before.
+    void begin_answer() noexcept {
+        if (lane_in.load(std::memory_order_relaxed) == 0) [[unlikely]]
+            open_lane_if_due(false);
     }
 
 private:
     void try_to_map() noexcept;
-    LaneOut* count_knock() noexcept;
+    void open_lane_if_due(bool is_message) noexcept;
     void pause_before_lane(int error) noexcept;
 };
 

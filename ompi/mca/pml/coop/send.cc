@@ -245,7 +245,7 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 [[gnu::always_inline]] inline bool goes_by_lane(Peer& peer, const void* buf, std::size_t count,
                                                 const opal_datatype_t& type, int tag,
                                                 ompi_communicator_t* comm) noexcept {
-    LaneOut* const lane = peer.open_lane();
+    LaneOut* const lane = peer.lane();
     const std::size_t bytes = bytes_of(type, count);
     if (!lane || bytes > lane->short_max() || peer.has_line()) return false;
     if (module.faults.armed() && faults_hit_short_messages()) [[unlikely]]
@@ -274,6 +274,7 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
 
 [[gnu::noinline]] int send_otherwise(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst,
                                      int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) noexcept {
+    peer.begin_message();
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
     SendRequest* r;
     int rc = begin_send<true>(peer, buf, count, datatype, dst, tag, mode, comm, r);
@@ -288,6 +289,7 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
 [[gnu::noinline]] int isend_otherwise(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                                       int dst, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                                       ompi_request_t*& request) noexcept {
+    peer.begin_message();
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
     SendRequest* r;
     const int rc = begin_send<false>(peer, buf, count, datatype, dst, tag, mode, comm, r);
@@ -311,6 +313,7 @@ int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 // A message for which the lane or the transport has room is complete in this call, as with MPI_Isend.
 int start_persistent_send(SendRequest& r) noexcept {
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
+    r.peer->begin_message();
     while (!r.fate.may_start()) opal_progress();  // the last round is not finished
     r.fate.start_idle();                          // a message that is sent at once needs no more of it
     auto& b = r.base.req_base;
