@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Records which receives a thread of the application waits for until they are complete: in MPI_Recv, MPI_Wait or
-// MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_lane.h), because the
+// MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_copies.h), because the
 // thread polls until the receive is complete. A receive that is tested now and then, or waited for together with others
 // until one of them completes, is not awaited. If messages may come through the lane, these calls look at it more often
 // than at the transports. Our board shows when all sends that are under way are awaited, so that their receivers

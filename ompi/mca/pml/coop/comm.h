@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "module.h"
-#include "hca_lane.h"
+#include "hca_copies.h"
 #include "processes.h"
 #include "coop/base/sparse_usage.h"
 #include "coop/match/contexts.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Drives one side of a cooperative copy (coop/rndv/copy_side.h): a SendRequest puts its chunks, a RecvRequest gets
-// them. The receiver may let HCAs copy some chunks at the same time (hca_lane.h). A transport that copies with our CPU
+// them. The receiver may let HCAs copy some chunks at the same time (hca_copies.h). A transport that copies with our CPU
 // has completed the copy when its call returns.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace coop::pml {
 
-// The chunks that HCAs copy for the receiver (hca_lane.cc). The overloads for a sender do nothing.
+// The chunks that HCAs copy for the receiver (hca_copies.cc). The overloads for a sender do nothing.
 void offload(RecvRequest& r) noexcept;                               // gives HCAs more chunks if they can take them
 bool is_offloading(const RecvRequest& r) noexcept;                   // an HCA is copying a chunk
 std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept;  // a claimed chunk that an HCA has failed to copy

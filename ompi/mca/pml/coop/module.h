@@ -11,7 +11,7 @@
 //   recv_way.cc     long messages through the lane   recv_direct.cc  MPI_Recv without a request
 //   on_match.cc     eager messages, RTS, matching    on_answer.cc    CTS, FRAG, FIN
 //   rdma.h          gets and puts                    drive_copy.h    cooperative copies
-//   hca_lane.cc     chunks copied by HCAs            awaited.cc      receives that a thread waits for
+//   hca_copies.cc   chunks copied by HCAs            awaited.cc      receives that a thread waits for
 //   packet.cc       handing packets to a BTL         node.cc         neighbours and boards
 //   probe.cc        probes                           diagnose.cc     errors and notices
 //   async.cc        progress during computations     hints.cc        settings changed at run time

@@ -108,7 +108,7 @@ bool prepare_copy(RecvRequest& r, std::size_t from, std::size_t bytes) noexcept 
     const bool offloads = rndv::protocol(choice.row).allows_hcas && may_offload(r, bytes);
     r.copy.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes,
                  shared_chunk(*r.rdma->btl, choice.split, bytes, offloads), choice);
-    start_lane(r, offloads);
+    start_hca_copies(r, offloads);
     return true;
 }
 
@@ -130,13 +130,13 @@ void prepare(RecvRequest& r) noexcept {
 // -- kGrant --------------------------------------------------------------------
 
 // The transport for control packets: the one that delivered the RTS, if it has RDMA.
-mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
+mca_bml_base_btl_t& control_transport(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
 
 // The transport had no room for the CTS.
 Next grant_refused(RecvRequest& r, bool shared) noexcept {
     if (shared) {
         const std::size_t left = r.engine.wanted() - r.engine.from();
-        end_lane(r);
+        end_hca_copies(r);
         if (r.counted) rndv::subtract_load(r.peer->neighbour->board(), rndv::shares(r.engine.choice(), left).sender);
         free_slot(r);
     }
@@ -171,7 +171,7 @@ Next grant(RecvRequest& r) noexcept {
     h.counted = r.counted;
     h.sees = r.peer->is_seen();
     const bool shared = rndv::is_shared(choice);
-    h.offloads = shared && r.lane.on.load(std::memory_order_relaxed);
+    h.offloads = shared && r.hca.on.load(std::memory_order_relaxed);
     if (shared)
         h.copy = {r.slot,
                   r.generation,
@@ -192,7 +192,7 @@ Next grant(RecvRequest& r) noexcept {
     wire::seal(h);
     tsan_release(&r);  // acquired by the thread that receives the answer of the sender
     r.engine.granting();
-    if (send_control(*r.peer, control_lane(r), wire::Kind::kCts, packet,
+    if (send_control(*r.peer, control_transport(r), wire::Kind::kCts, packet,
                      sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes)
         return Next::kGoOn;
     return grant_refused(r, shared);
@@ -209,7 +209,7 @@ Next copy(RecvRequest& r) noexcept {
     case rndv::CopyDo::kStandBy: return wait_for_turn(r, false);
     case rndv::CopyDo::kPeerDied: peer_died(*r.peer);
     case rndv::CopyDo::kStuck:
-        end_lane(r);
+        end_hca_copies(r);
         r.engine.stuck(r.copy.from());
         return Next::kGoOn;
     case rndv::CopyDo::kOver: break;
@@ -281,7 +281,7 @@ void release(RecvRequest& r) noexcept {
     end_way(r);
     forget(module.recvs, r);
     close_memory(r);
-    end_lane(r);
+    end_hca_copies(r);
     settle_load(r);
     free_slot(r);
     r.local_pieces.clear();
@@ -553,7 +553,7 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
     new (&r.copy) rndv::CopySide;
-    new (&r.lane) HcaLane;
+    new (&r.hca) HcaCopies;
     new (&r.local_pieces) Pieces;
     new (&r.remote_pieces) Pieces;
     r.id = 0;

@@ -58,7 +58,7 @@ struct RecvRequest {
     bool offered;  // the slot holds an offer of this receive that the sender may take
     std::uint32_t slot, generation;
     rndv::CopySide copy;  // our side of a cooperative copy
-    HcaLane lane;         // the chunks of it that HCAs copy
+    HcaCopies hca;        // the chunks of it that HCAs copy
     std::uint64_t load;   // bytes that the load of our board counts for this message
     bool counted;         // the loads of both boards count it
 

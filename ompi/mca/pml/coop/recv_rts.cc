@@ -92,7 +92,7 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     r.engine.set_split(static_cast<rndv::Split>(words.split));
     const rndv::Choice& choice = r.engine.choice();
     r.copy.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, wanted, words.chunk, choice);
-    start_lane(r, may_offload(r, wanted));
+    start_hca_copies(r, may_offload(r, wanted));
     r.load = rndv::shares(choice, wanted).receiver;
 }
 

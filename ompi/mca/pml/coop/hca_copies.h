@@ -13,7 +13,7 @@
 // message, so that it polls until all is copied: only the receiver can see that an HCA has finished, and the sender
 // must not depend on the next call of the receiver.
 //
-// Threading: whoever holds the baton drives a lane; completions may come on any thread. Each read under way holds a
+// Threading: whoever holds the baton drives the copies; completions may come on any thread. Each read under way holds a
 // reference to the request. Ownership: receiver and sender register their own buffers for the time of the copy. Errors:
 // if there is no loopback, the key does not arrive or a read is refused, the CPUs copy all remaining chunks.
 #pragma once
@@ -41,7 +41,7 @@ struct HcaWay {
 
 void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept;
 
-struct HcaLane {
+struct HcaCopies {
     enum class State : std::uint8_t { kFree, kUnderWay, kFailed };
     struct Chunk {
         std::atomic<State> state{State::kFree};
@@ -64,8 +64,8 @@ struct HcaLane {
 bool may_offload(RecvRequest& r, std::size_t bytes) noexcept;
 bool may_offload(SendRequest& r, rndv::Split split) noexcept;
 
-void start_lane(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
-void end_lane(RecvRequest& r) noexcept;  // when nothing is under way; no effect if the lane was never on
+void start_hca_copies(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
+void end_hca_copies(RecvRequest& r) noexcept;  // when nothing is under way; no effect if HCAs were never to copy
 
 // For the sender: registers its buffer and puts the key into the slot.
 void open_key(SendRequest& r) noexcept;

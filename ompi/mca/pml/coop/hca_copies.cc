@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca_lane.h"
+#include "hca_copies.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace coop::pml {
 namespace {
 
-using State = HcaLane::State;
+using State = HcaCopies::State;
 
 // After this many messages without HCAs one chunk is tried, because they may be less busy now.
 constexpr std::uint32_t kTryAgain = 16;
@@ -31,18 +31,18 @@ bool is_ready(const Peer& peer) noexcept {
 
 // Reads the sender's key and registers our buffer. Returns false if the key is not there yet or the registration fails.
 bool has_keys(RecvRequest& r) noexcept {
-    HcaLane& lane = r.lane;
-    if (!lane.has_key) {
+    HcaCopies& hca = r.hca;
+    if (!hca.has_key) {
         const auto key = rndv::published_key(r.copy.claims().slot(), r.copy.claims().generation());
         if (!key) return false;
-        lane.key = *key;
-        lane.has_key = true;
+        hca.key = *key;
+        hca.has_key = true;
     }
-    if (lane.registration) return true;
+    if (hca.registration) return true;
     mca_bml_base_register_mem(r.peer->hca.btl, address_in(r, r.copy.from()), r.copy.plan().total,
-                              MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
-    if (lane.registration) return true;
-    lane.on.store(false, std::memory_order_relaxed);
+                              MCA_BTL_REG_FLAG_LOCAL_WRITE, &hca.registration);
+    if (hca.registration) return true;
+    hca.on.store(false, std::memory_order_relaxed);
     module.counters.count(Counter::kOffloadsRefused);
     return false;
 }
@@ -58,34 +58,34 @@ std::uint32_t chunks_for_hca(RecvRequest& r) noexcept {
     const auto most = static_cast<std::uint32_t>(module.config.hca_load),
                now = way.extension->hca_operations(way.btl->btl, way.btl->btl_endpoint);
     if (now < most) return std::min(wanted, most - now);
-    if (!std::exchange(r.lane.was_held, true)) module.counters.count(Counter::kOffloadsHeld);
+    if (!std::exchange(r.hca.was_held, true)) module.counters.count(Counter::kOffloadsHeld);
     return 0;
 }
 
-HcaLane::Chunk* chunk_in(HcaLane& lane, State state) noexcept {
-    for (HcaLane::Chunk& chunk : lane.chunks)
+HcaCopies::Chunk* chunk_in(HcaCopies& hca, State state) noexcept {
+    for (HcaCopies::Chunk& chunk : hca.chunks)
         if (chunk.state.load(std::memory_order_acquire) == state) return &chunk;
     return nullptr;
 }
 
-void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
+void fail(RecvRequest& r, HcaCopies::Chunk& chunk) noexcept {
     module.counters.count(Counter::kOffloadsRefused);
     chunk.state.store(State::kFailed, std::memory_order_release);
-    r.lane.on.store(false, std::memory_order_relaxed);
+    r.hca.on.store(false, std::memory_order_relaxed);
 }
 
 void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
                    void* data, int status) {
     const Callback turn;
-    auto& chunk = *static_cast<HcaLane::Chunk*>(data);
+    auto& chunk = *static_cast<HcaCopies::Chunk*>(data);
     RecvRequest& r = *chunk.request;
     const std::uint64_t bytes = r.copy.plan().bytes(chunk.number);
     r.peer->hca.under_way.fetch_sub(1, std::memory_order_relaxed);
     if (status != OMPI_SUCCESS || module.faults.hit(Fault::kHcaLost)) {
         fail(r, chunk);
     } else {
-        r.lane.last_ns.store(now_ns(), std::memory_order_relaxed);
-        r.lane.bytes.fetch_add(bytes, std::memory_order_relaxed);
+        r.hca.last_ns.store(now_ns(), std::memory_order_relaxed);
+        r.hca.bytes.fetch_add(bytes, std::memory_order_relaxed);
         module.counters.count(Counter::kOffloads);
         module.counters.count(Counter::kOffloadedBytes, bytes);
         chunk.state.store(State::kFree, std::memory_order_release);
@@ -94,18 +94,18 @@ void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
     drop(r);
 }
 
-int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
+int read_chunk(RecvRequest& r, HcaCopies::Chunk& chunk) noexcept {
     if (module.faults.hit(Fault::kHcaBusy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(Fault::kHcaGet)) return OMPI_ERR_NOT_AVAILABLE;
     HcaWay& way = r.peer->hca;
     const std::size_t at = r.copy.from() + r.copy.plan().begin(chunk.number);
     void* const local = address_in(r, at);
-    auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
+    auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.hca.key.data());
     r.references.take();  // held by the transport
     way.under_way.fetch_add(1, std::memory_order_relaxed);
     const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at,
-                                      r.lane.registration, key, r.copy.plan().bytes(chunk.number),
-                                      {.marker = marker(r)}, on_chunk_read, &chunk);
+                                      r.hca.registration, key, r.copy.plan().bytes(chunk.number), {.marker = marker(r)},
+                                      on_chunk_read, &chunk);
     if (rc == OMPI_SUCCESS) return rc;
     way.under_way.fetch_sub(1, std::memory_order_relaxed);
     static_cast<void>(r.references.drop());  // never the last: our caller holds one
@@ -114,18 +114,18 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 
 // Returns false if no chunk is left or the HCA refuses it.
 bool offload_one(RecvRequest& r) noexcept {
-    HcaLane::Chunk* chunk = chunk_in(r.lane, State::kFree);
+    HcaCopies::Chunk* chunk = chunk_in(r.hca, State::kFree);
     if (!chunk) return false;
     const auto number = r.copy.claims().claim();
     if (!number) return false;
     chunk->number = *number;
     chunk->request = &r;
     chunk->state.store(State::kUnderWay, std::memory_order_relaxed);
-    if (r.lane.first_ns == 0) r.lane.first_ns = now_ns();
+    if (r.hca.first_ns == 0) r.hca.first_ns = now_ns();
     if (const int rc = read_chunk(r, *chunk); rc != OMPI_SUCCESS) {
         fail(r, *chunk);
         if (is_shortage(rc))
-            r.lane.on.store(true, std::memory_order_relaxed);  // a shortage is temporary: try again later
+            r.hca.on.store(true, std::memory_order_relaxed);  // a shortage is temporary: try again later
         return false;
     }
     return true;
@@ -159,44 +159,43 @@ bool may_offload(SendRequest& r, rndv::Split split) noexcept {
            is_ready(*r.peer);
 }
 
-void start_lane(RecvRequest& r, bool offloads) noexcept {
-    HcaLane& lane = r.lane;
-    for (HcaLane::Chunk& chunk : lane.chunks) chunk.state.store(State::kFree, std::memory_order_relaxed);
-    lane.on.store(offloads, std::memory_order_relaxed);
-    lane.was_held = lane.has_key = false;
-    lane.first_ns = lane.cpu_ns = 0;
-    lane.last_ns.store(0, std::memory_order_relaxed);
-    lane.bytes.store(0, std::memory_order_relaxed);
+void start_hca_copies(RecvRequest& r, bool offloads) noexcept {
+    HcaCopies& hca = r.hca;
+    for (HcaCopies::Chunk& chunk : hca.chunks) chunk.state.store(State::kFree, std::memory_order_relaxed);
+    hca.on.store(offloads, std::memory_order_relaxed);
+    hca.was_held = hca.has_key = false;
+    hca.first_ns = hca.cpu_ns = 0;
+    hca.last_ns.store(0, std::memory_order_relaxed);
+    hca.bytes.store(0, std::memory_order_relaxed);
     if (offloads) r.peer->hca.passed_over.fetch_add(1, std::memory_order_relaxed);
 }
 
-void end_lane(RecvRequest& r) noexcept {
-    HcaLane& lane = r.lane;
-    if (lane.registration) mca_bml_base_deregister_mem(r.peer->hca.btl, lane.registration);
-    lane.registration = nullptr;
-    const std::uint64_t bytes = lane.bytes.exchange(0, std::memory_order_relaxed),
-                        cpu_ns = std::exchange(lane.cpu_ns, 0);
+void end_hca_copies(RecvRequest& r) noexcept {
+    HcaCopies& hca = r.hca;
+    if (hca.registration) mca_bml_base_deregister_mem(r.peer->hca.btl, hca.registration);
+    hca.registration = nullptr;
+    const std::uint64_t bytes = hca.bytes.exchange(0, std::memory_order_relaxed), cpu_ns = std::exchange(hca.cpu_ns, 0);
     if (cpu_ns > 0) r.peer->hca.cpu.measured(r.copy.plan().total - bytes, cpu_ns);
     if (bytes == 0) return;
-    r.peer->hca.hca.measured(bytes, lane.last_ns.load(std::memory_order_relaxed) - lane.first_ns);
+    r.peer->hca.hca.measured(bytes, hca.last_ns.load(std::memory_order_relaxed) - hca.first_ns);
     r.peer->hca.passed_over.store(0, std::memory_order_relaxed);
 }
 
 void offload(RecvRequest& r) noexcept {
-    if (!r.lane.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r))
+    if (!r.hca.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r))
         return;
     for (std::uint32_t n = chunks_for_hca(r); n > 0 && offload_one(r); --n) {
     }
 }
 
 bool is_offloading(const RecvRequest& r) noexcept {
-    return std::any_of(r.lane.chunks.begin(), r.lane.chunks.end(), [](const HcaLane::Chunk& chunk) {
+    return std::any_of(r.hca.chunks.begin(), r.hca.chunks.end(), [](const HcaCopies::Chunk& chunk) {
         return chunk.state.load(std::memory_order_acquire) == State::kUnderWay;
     });
 }
 
 std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
-    HcaLane::Chunk* failed = chunk_in(r.lane, State::kFailed);
+    HcaCopies::Chunk* failed = chunk_in(r.hca, State::kFailed);
     if (!failed) return std::nullopt;
     const std::uint32_t number = failed->number;
     const bool is_ours = !r.copy.claims().is_refused();
@@ -205,11 +204,11 @@ std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
 }
 
 std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept {
-    return r.lane.on.load(std::memory_order_relaxed) ? now_ns() : 0;
+    return r.hca.on.load(std::memory_order_relaxed) ? now_ns() : 0;
 }
 
 void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept {
-    if (start_ns > 0) r.lane.cpu_ns += now_ns() - start_ns;
+    if (start_ns > 0) r.hca.cpu_ns += now_ns() - start_ns;
 }
 
 void open_key(SendRequest& r) noexcept {
