@@ -71,7 +71,7 @@ void LaneLimit::settle() noexcept {
 }
 
 std::string lane_limit_words() {
-    if (!lane_is_open()) return {};
+    if (!has_lane_memory()) return {};
     const std::int64_t given = module.config.lane_max;
     const node::LaneFindings& found = lane_findings();
     const std::string name = "pml_coop_lane_max " + std::to_string(given);

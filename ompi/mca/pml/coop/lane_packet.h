@@ -167,7 +167,7 @@ inline bool may_send_parts() noexcept { return !module.threads && !module.crowde
 
 // Whether a call that waits for the peer, or for anybody, should look at the lane more often than at the transports. Not
 // if other threads may need the progress engine, or other processes this CPU.
-inline bool waits_on_lane() noexcept { return lane_is_open() && !module.threads && !module.crowded; }
+inline bool waits_on_lane() noexcept { return has_lane_memory() && !module.threads && !module.crowded; }
 inline bool waits_on_lane(const Peer& peer) noexcept { return waits_on_lane() && peer.neighbour; }
 
 }  // namespace coop::pml

@@ -245,8 +245,8 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     module.extensions.look_up();
     report_missing_memory();
     report_missing_lane();
-    if (lane_is_open() || module.yields) opal_progress_register(mca_pml_coop_progress);
-    if (hca_mode() != HcaMode::kOff || lane_is_open()) watch_waits();
+    if (has_lane_memory() || module.yields) opal_progress_register(mca_pml_coop_progress);
+    if (hca_mode() != HcaMode::kOff || has_lane_memory()) watch_waits();
     start_async();
     return OMPI_SUCCESS;
 }

@@ -190,7 +190,7 @@ void open_node() noexcept {
     if (!own_mapping) return;
     own_memory = new (own_mapping.address()) NodeMemory;
     own_memory->board.nonce = nonce;
-    open_lane();
+    make_lane_memory();
 }
 
 void report_missing_memory() noexcept {
@@ -216,7 +216,7 @@ void stop_counting_hca_loads() noexcept { share_hca_loads(nullptr); }
 
 void close_node() noexcept {
     forget_processes();
-    close_lane();
+    free_lane_memory();
     own_memory = nullptr;
     own_mapping = {};
 }

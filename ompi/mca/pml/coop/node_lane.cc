@@ -134,9 +134,9 @@ private:
     }
 };
 
-// Hands over a packet whose first `head_bytes` bytes are in `head`, like one of a transport; without a module, because
-// there is none.
-void hand_over(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte* body, std::size_t bytes) noexcept {
+// Calls the function for packets of this kind, as a transport does, but without a module. The first `head_bytes` bytes
+// are in `head`.
+void dispatch(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte* body, std::size_t bytes) noexcept {
     mca_btl_base_segment_t segments[2];
     segments[0].seg_addr.pval = head.bytes;
     segments[0].seg_len = head_bytes;
@@ -182,7 +182,7 @@ bool take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
     case wire::Kind::kFin: copied = head.copy<wire::FinHeader>(body, bytes); break;
     default: protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane has no known kind");
     }
-    hand_over(kind, head, copied, body, bytes);
+    dispatch(kind, head, copied, body, bytes);
 }
 
 // Returns whether to look for another packet of this sender.
@@ -481,7 +481,7 @@ bool kernel_copies_messages() noexcept {
            has_transport_in_memory(MCA_BTL_FLAGS_GET);
 }
 
-void open_lane() noexcept {
+void make_lane_memory() noexcept {
     if (!lane_is_wanted()) return;
     const node::LaneShape shape = shape_of_node();
     if (!shape.valid()) return;
@@ -497,7 +497,7 @@ void open_lane() noexcept {
     own = &it;
 }
 
-void close_lane() noexcept {
+void free_lane_memory() noexcept {
     own = nullptr;
     receiving().inbox = {};
     receiving().segment = {};
@@ -513,7 +513,7 @@ void keep_from_lane(std::int64_t bytes) noexcept {
     if (own) own->area.kept().fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
 }
 
-bool lane_is_open() noexcept { return own != nullptr; }
+bool has_lane_memory() noexcept { return own != nullptr; }
 
 void report_missing_lane() noexcept {
     if (lane_is_wanted() && !own && receiving().error && (is_asked_for() || my_board()))

@@ -311,11 +311,11 @@ bool lane_is_wanted() noexcept;
 // Whether the kernel may copy messages from other processes of the node, if it does not deny that.
 bool kernel_copies_messages() noexcept;
 // Creates the memory in which we receive. If it is not wanted, or the system provides none, this process works without.
-void open_lane() noexcept;
-void close_lane() noexcept;
+void make_lane_memory() noexcept;
+void free_lane_memory() noexcept;
 LaneCard lane_card() noexcept;
 
-bool lane_is_open() noexcept;  // we have memory in which we receive
+bool has_lane_memory() noexcept;  // we have memory in which we receive
 
 // Handles the packets that have arrived. Returns their number.
 int poll_lane() noexcept;
