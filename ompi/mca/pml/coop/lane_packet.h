@@ -120,8 +120,9 @@ template <class MakeHeader>
         });
 }
 
-// The same in parts, for a message whose sender waits. Returns false if the ring is full, or the buffer or this process
-// are not fit for that.
+// Like send_whole(), but sender and receiver copy the message part by part. Only if the sender waits and
+// may_send_parts(). Returns false if the ring is full, the buffer has gaps or may be in device memory, or the receiver
+// belongs to another job.
 template <class MakeHeader>
 bool send_in_parts(LaneOut& lane, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                    MakeHeader&& make_header, std::size_t bytes) noexcept {

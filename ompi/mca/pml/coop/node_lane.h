@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
-// publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then
-// on all first packets and fragments to it, and control packets as long as there is room, go through the ring. The
-// packets are those of the transports, with the same headers and sequence numbers, and handled by the same functions;
-// only a whole eager message has one of its own (on_whole()). The way of a short message:
+// publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then on its
+// packets go through the ring. Only two kinds use the transport: control packets that find the ring full, and messages
+// for which the ring is too short because the system provides no more memory (leave_lane()). The packets are those of
+// the transports, with the same headers and sequence numbers, and handled by the same functions; only a whole eager
+// message has one of its own (on_whole()). The way of a short message:
 //
 //     send      mca_pml_coop_send() -> goes_by_lane()               send.cc
 //               send_short()                                        lane_packet.h
 //               LaneOut::put() -> node::LaneWriter                  here; coop/node/lane_ring.h
 //     receive   wait_on_lane() or mca_pml_coop_progress()           here; module.cc
-//               poll_lane() -> node::LaneInbox::poll() -> take()    node_lane.cc; coop/node/lane_inbox.h
-//               on_whole() -> arrive(): matching                    on_match.cc
+//               poll_lane() -> poll_now()                           node_lane.cc
+//               node::LaneInbox::poll() -> take() -> take_whole()   coop/node/lane_inbox.h; node_lane.cc
+//               on_whole() -> deliver() -> arrive(): matching       on_match.cc
 //               DirectRecv::take() or receive(RecvRequest&, ...)    recv_direct.h, recv_request.cc
 //
 // Threading: a spin lock per ring for its writers, if threads exist; one thread at a time reads. A call to poll_lane()
@@ -152,8 +154,8 @@ public:
         return put_now(kind, bytes, write);
     }
 
-    // Sends an eager message of which the receiver copies each part as soon as it is written. Only if this thread is
-    // not likely to lose its CPU, for which the receiver would wait. Returns false if the ring is full, or the receiver
+    // Sends an eager message of which the receiver copies each part as soon as it is written. Only if may_send_parts()
+    // (lane_packet.h), so without threads: it takes no lock. Returns false if the ring is full, or the receiver
     // belongs to another job: it need not end if we do in between. make_header() is called only if there is room.
     template <class MakeHeader>
     bool put_in_parts(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
@@ -169,7 +171,8 @@ public:
     // Whether to offer it now. Counts the messages that are left out because the receiver has answered late.
     bool begins_offer() noexcept;
     // Offers an eager message and returns when the receiver has all of it, or all is in the ring because the kernel has
-    // refused the copy or no answer has come. Only if begins_offer(). make_header() is called only if there is room.
+    // refused the copy or no answer has come. Only if may_be_offered(), so without threads, and begins_offer(): it
+    // takes no lock. make_header() is called only if there is room.
     enum class Offered : std::uint8_t { kNoRoom, kRead, kWritten };
     template <class MakeHeader>
     Offered put_offered(MakeHeader&& make_header, const char* from, std::size_t bytes) noexcept {
@@ -302,7 +305,7 @@ private:
     const std::uint64_t neighbour_;              // its name; 0: no slots are used
     node::LaneTurns* turns_ = nullptr;           // of its ring in our memory; null: not found; under `lock_`
     unsigned searches_ = 0;                      // answers without `turns_`; under `lock_`
-    SpinLock lock_;
+    SpinLock lock_;                              // taken only if there are threads
 };
 
 // Whether pml_coop_lane is 1 and this process has a transport for shared memory. A user who selects only other

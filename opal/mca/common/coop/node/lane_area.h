@@ -176,6 +176,7 @@ public:
             if (control(i).sender.load(std::memory_order_acquire) == name) return i;
         return std::nullopt;
     }
+    // For tests.
     bool is_free(std::uint32_t ring) const noexcept { return claim_of(ring).load(std::memory_order_relaxed) == kFree; }
     // Whether the ring may hold records.
     bool is_used(std::uint32_t ring) const noexcept {

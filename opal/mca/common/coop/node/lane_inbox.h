@@ -76,7 +76,7 @@ public:
     // Lives as long as this object.
     LaneTurns& turns(std::uint32_t ring) noexcept { return turns_[ring]; }
 
-    std::size_t awake() const noexcept { return awake_.size(); }  // drowsy ones included
+    std::size_t awake() const noexcept { return awake_.size(); }  // drowsy ones included; for tests
 
 private:
     struct Ring {

@@ -10,8 +10,9 @@
 //                                                                    messages go both ways (lane_traffic.h), or
 //                                                                    processes share a CPU
 //     read(n)    =  call_ns + kernel byte_ns * n                     the sender waits, and the receiver copies (lane_offer.h)
-//     kernel(n)  =  call_ns + byte_ns * n + handshake                the receiver copies
-//                   sharing + byte_ns * n / 2                        from shared_from on: both sides copy one half
+//     kernel(n)  =  call_ns + handshake + kernel byte_ns * n         the receiver copies
+//                =  call_ns + handshake + kSharingNs + kernel byte_ns * n / 2
+//                                                                    from shared_from on: both sides copy one half
 //
 // What a byte takes in the lane depends on how cache lines get from core to core, which a copy within one process does
 // not show. So LanePace measures it where it happens: a sender times its first long messages, and later ones now and then.

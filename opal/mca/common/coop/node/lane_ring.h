@@ -128,9 +128,10 @@ public:
         : memory_(memory), size_(ring_bytes) {
         use(end);
     }
+    // For tests: all of the ring may be used.
     LaneWriter(Memory memory, std::uint32_t ring_bytes) noexcept : LaneWriter(memory, ring_bytes, ring_bytes) {}
 
-    std::uint32_t longest() const noexcept { return longest_lane_record(size_); }
+    std::uint32_t longest() const noexcept { return longest_lane_record(size_); }  // for tests
     std::uint32_t end() const noexcept { return end_; }
     // More or less of the ring may be used from now on.
     void use(std::uint32_t end) noexcept {
@@ -139,9 +140,9 @@ public:
         last_ = end == size_ ? size_ : end - kLaneLine;
     }
 
-    // Returns where to write the body of a record of at most longest() bytes, or nothing if the ring, as far as it may be
-    // used, is full or shorter than the record. Until publish() the reader sees no record, perhaps a skip, and reserve() may
-    // be called again.
+    // Returns where to write the body of a record of at most longest_lane_record() bytes, or nothing if the ring, as
+    // far as it may be used, is full or shorter than the record. Until publish() the reader sees no record, perhaps a
+    // skip, and reserve() may be called again.
     LanePlace reserve(std::uint32_t bytes) noexcept {
         const std::uint32_t need = lane_record_bytes(bytes), at = offset();
         if (at + need > last_) [[unlikely]]
