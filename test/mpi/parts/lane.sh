@@ -197,9 +197,11 @@ limit_is_reported() { # LANE-MAX PATTERN
 opens_after() { # MESSAGES BYTES
     local others
     launch_and_keep vader 2 --mca pml_coop_lane 1 --mca pml_coop_lane_after "$1" --mca pml_coop_report 1 \
-        --mca pml_coop_lane_max 1073741824 "$prefix/libexec/ompi-coop/coop_latency" -m "$2:$2" -i 50 -b 1 -x 0 || return 1
+        --mca pml_coop_lane_max 1073741824 "$prefix/libexec/ompi-coop/coop_latency" -m "$2:$2" -i 50 -b 1 -x 0 ||
+        return 1
     others=$(awk '/^pml\/coop: messages sent/ { table = 1 } /^  [a-z]/ { other = $1 !~ /^(protocol|lane|total)$/ }
-        table && other { sub(/^ *[a-z]* *(0 B|<= [0-9]+ [KMG]?i?B) */, ""); sum += $1 } END { print sum + 0 }' "$log.job")
+        table && other { sub(/^ *[a-z]* *(0 B|<= [0-9]+ [KMG]?i?B) */, ""); sum += $1 }
+        END { print sum + 0 }' "$log.job")
     echo "2 processes have sent $others messages another way"
     [ "$others" -eq $((2 * $1)) ]
 }

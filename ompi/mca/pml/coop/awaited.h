@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Records which receives a thread of the application waits for until they are complete: in MPI_Recv, MPI_Wait or
-// MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_copies.h), because the
-// thread polls until the receive is complete. A receive that is tested now and then, or waited for together with others
-// until one of them completes, is not awaited. If messages may come through the lane, these calls look at it more often
-// than at the transports. Our board shows when all sends that are under way are awaited, so that their receivers
-// know (recv_way.cc).
+// MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_copies.h), because
+// the thread polls until the receive is complete. A receive that is tested now and then, or waited for together with
+// others until one of them completes, is not awaited. If messages may come through the lane, these calls look at it
+// more often than at the transports. Our board shows when all sends that are under way are awaited, so that their
+// receivers know (recv_way.cc).
 //
 // If several threads are inside MPI, a thread that waits in Open MPI 4.1 sleeps on a condition, and the thread that
 // completes its request wakes it. If the one that is woken takes the CPU of the other at that moment, it spins until the

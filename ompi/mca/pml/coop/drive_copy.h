@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Drives one side of a cooperative copy (coop/rndv/copy_side.h): a SendRequest puts its chunks, a RecvRequest gets
-// them. The receiver may let HCAs copy some chunks at the same time (hca_copies.h). A transport that copies with our CPU
-// has completed the copy when its call returns.
+// them. The receiver may let HCAs copy some chunks at the same time (hca_copies.h). A transport that copies with our
+// CPU has completed the copy when its call returns.
 #pragma once
 
 #include <optional>

@@ -51,8 +51,8 @@ inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_data
     return true;
 }
 
-// Whether a message above whole_max() may go in one packet: it fits a record, the receiver does not hold too many, and it
-// is below the measured limit. Room is checked when it is written.
+// Whether a message above whole_max() may go in one packet: it fits a record, the receiver does not hold too many, and
+// it is below the measured limit. Room is checked when it is written.
 inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t bytes, bool waits,
                          ompi_communicator_t* comm) noexcept {
     if (!lane.takes_long(bytes)) return false;
@@ -61,8 +61,8 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
            bytes <= lane.at_once_max(waits, kernel_may_copy(peer, wish));
 }
 
-// Whether a message whose sender does not wait is so long that one copy of the kernel, after a handshake, takes less time
-// than two copies of which the second follows the first.
+// Whether a message whose sender does not wait is so long that one copy of the kernel, after a handshake, takes less
+// time than two copies of which the second follows the first.
 [[gnu::noinline]] bool is_above_alone_max(const LaneOut& lane, const Peer& peer, std::size_t bytes,
                                           const ompi_datatype_t& datatype, std::size_t count,
                                           ompi_communicator_t* comm) noexcept {
@@ -71,9 +71,9 @@ inline bool goes_at_once(const LaneOut& lane, const Peer& peer, std::size_t byte
     return bytes > lane.alone_max(receiver_may_read);
 }
 
-// Whether a message above whole_max() goes in one packet now, if there is room. A handshake and a kernel copy are better
-// for one above alone_max() if the receiver has nothing else to copy meanwhile, or also sends long messages to us. If
-// nothing but the limit that was found prevents the packet, this is counted, because the limit may be too short.
+// Whether a message above whole_max() goes in one packet now, if there is room. A handshake and a kernel copy are
+// better for one above alone_max() if the receiver has nothing else to copy meanwhile, or also sends long messages to
+// us. If nothing but the limit that was found prevents the packet, this is counted, because the limit may be too short.
 template <bool waits>
 inline bool long_goes_now(LaneOut& lane, Peer& peer, std::size_t bytes, const ompi_datatype_t& datatype,
                           std::size_t count, bool in_parts, ompi_communicator_t* comm) noexcept {
