@@ -161,13 +161,10 @@ constexpr ParamRow kParams[] = {
      .min = 64,
      .max = 64 * kKiB,
      .help =
-         "Largest message that always goes through the lane in one packet, without a handshake; lane_max tells about "
-         "longer ones. Not more than three eighths of a ring (lane_memory). On a node "
-         "with more processes than cores, if lane_max is -1 and the kernel could copy them, contiguous messages of "
-         "more "
-         "than 8 KiB use the lane when enough of them have been sent to pay for a longer ring, and synchronous sends "
-         "and "
-         "protocols that rely on copies by the kernel never do.",
+         "Largest message that always goes through the lane in one packet, without a handshake, up to three eighths of "
+         "a ring (lane_memory); lane_max is the limit of longer ones. With lane_max -1, on a node with more processes "
+         "than cores where the kernel can copy messages, contiguous ones above 8 KiB go so only after enough of them "
+         "have been sent to pay for a longer ring, and synchronous ones never.",
      .level = 5},
     {.name = "lane_max",
      .type = ParamType::kInt,
@@ -177,17 +174,12 @@ constexpr ParamRow kParams[] = {
      .max = kGiB,
      .help =
          "Largest message above lane_small_max that goes through the lane, under the protocols send and hybrid: in one "
-         "packet if the ring has room for it, otherwise in fragments if its sender waits for it (MPI_Send) or the "
-         "kernel denies copies. 0: none. -1: up to the length from which on a copy by the kernel is quicker, but not "
-         "more than half of a ring (lane_memory) or 128 KiB; on a node with more processes than cores not more than "
-         "32 KiB, and only in one packet. Each process computes that length from what messages of 4 KiB or "
-         "more to a process (there: above lane_small_max) take into the lane, the first ones and later some, and from "
-         "the measured cost of copies by "
-         "the kernel; the report shows it. Messages of 64 KiB and more that both sides wait for take the lane, too, if "
-         "the "
-         "receiver finds by trials that this is quicker. Messages up to lane_small_max use the lane whatever this is "
-         "(for "
-         "crowded nodes see lane_small_max); the parameter lane switches it off.",
+         "packet if the ring has room for it, otherwise in fragments if its sender waits (MPI_Send) or the kernel "
+         "denies copies. 0: none. -1: each process measures up to which length the lane is quicker than a copy by "
+         "the kernel, at most 128 KiB or half of a ring (lane_memory), and with more processes than cores at most "
+         "32 KiB, and only in one packet; the report shows the result. With -1, messages of 64 KiB and more that both "
+         "sides wait for use the lane, too, if "
+         "trials show that this is quicker.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "lane_read_min",
@@ -198,11 +190,12 @@ constexpr ParamRow kParams[] = {
      .max = kGiB,
      .help =
          "Shortest message that its receiver copies from the sender's memory while the sender waits (MPI_Send): one "
-         "copy by the kernel instead of two through the lane, without a handshake. If the receiver makes no call, the "
-         "sender writes the message into the lane after 40 us or more. Messages below 2 KiB, above lane_max, above "
-         "half of a ring (lane_memory) or above 128 KiB never go so. -1: those for which it is quickest, from what was "
-         "measured for lane_max. Only under hybrid, between processes of a job that copy by CMA and do not outnumber "
-         "the CPUs, below MPI_THREAD_MULTIPLE. 1g: no message.",
+         "copy by the kernel instead of two through the lane, without a handshake. If the receiver makes no call, "
+         "the sender writes the message into the lane after 40 us or more. Messages below 2 KiB or above three "
+         "eighths of a ring (lane_memory) never go so; nor do, with lane_max -1, those above 128 KiB, otherwise "
+         "those above the larger of lane_max and lane_small_max. -1: those up to 128 KiB for which it is quickest, "
+         "from what is measured for lane_max. Only under hybrid, between processes of a job that copy by CMA and "
+         "do not outnumber the CPUs, below MPI_THREAD_MULTIPLE. 1g: no message.",
      .level = 5},
     {.name = "lane_memory",
      .type = ParamType::kSize,
@@ -360,8 +353,8 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas. Names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, hca_get, "
-             "hca_busy, hca_lost, hca_key (copies by HCAs), pages, and corrupt_match, corrupt_rts, corrupt_cts, "
-             "corrupt_frag, corrupt_fin, to which =byte may be appended.",
+             "hca_busy, hca_lost, hca_key (copies by HCAs), pages, offer (the lane), and corrupt_match, corrupt_rts, "
+             "corrupt_cts, corrupt_frag, corrupt_fin, to which =byte may be appended.",
      .level = 9},
 };
 
