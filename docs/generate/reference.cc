@@ -526,8 +526,9 @@ bool pick_lane(Situation& s, unsigned long number) {
 void print_decisions() {
     std::vector<std::optional<Choice>> answers(std::size(kCases));
     std::vector<bool> shown(coop::rndv::kReasons, false);
-    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;     // decided by the receiver alone: the last line
-    shown[static_cast<std::size_t>(Reason::kReadFromSender)] = true;  // decided before there is a request
+    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // decided by the receiver alone: the last line
+    for (const Reason reason : {Reason::kReadFromSender, Reason::kPacketIsQuicker})
+        shown[static_cast<std::size_t>(reason)] = true;  // decided before there is a request
     for (auto pick : {pick_apart, pick_lane, pick_sharing})
         for (unsigned long n = 0;; ++n) {
             Situation s;

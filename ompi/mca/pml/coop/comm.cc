@@ -147,6 +147,21 @@ bool interrupts(const mca_bml_base_endpoint_t& endpoint) noexcept {
                        [](const mca_bml_base_btl_t& each) { return extension_of(*each.btl) != nullptr; });
 }
 
+// The largest payload of a packet above the eager limit of the transports; 0: there are no such packets. Not with
+// interrupts: they are polled for only, and a handshake lets the receiver read while it computes.
+std::size_t longest_packet(const Peer& peer, const mca_bml_base_endpoint_t& endpoint) noexcept {
+    if (module.handler.active() || OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags)) return 0;
+    std::size_t longest = static_cast<std::size_t>(module.config.eager_limit);
+    for (std::size_t i = 0; i < endpoint.btl_eager.arr_size; ++i) {
+        const mca_btl_base_module_t& btl = *endpoint.btl_eager.bml_btls[i].btl;
+        const BtlExtension* const extension = extension_of(btl);
+        const std::size_t packet = extension && extension->long_packet_max ? extension->long_packet_max(&btl) : 0;
+        if (packet <= wire::kLargestHeader) return 0;
+        longest = std::min(longest, packet - wire::kLargestHeader);
+    }
+    return longest;
+}
+
 // Stores the transports to the peer. Returns false if another thread has already done so.
 bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noexcept {
     Guard guard(module.lock);
@@ -160,6 +175,7 @@ bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noe
         peer.eager_payload = std::min(peer.eager_payload, btl.btl_eager_limit - wire::kLargestHeader);
         peer.awaited_payload = std::min(peer.awaited_payload, awaited - wire::kLargestHeader);
     }
+    peer.long_payload = longest_packet(peer, endpoint);
     choose_rdma(peer, endpoint);
     peer.process = &process;
     if (peer.rdma && !OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags)) start_pace(process, *peer.rdma);

@@ -42,6 +42,7 @@ struct Peer {
     float rdma_share = 1;                          // share of `rdma` in the bandwidth to the peer
     std::size_t eager_payload = 0;                 // largest payload that every transport for first packets takes
     std::size_t awaited_payload = 0;               // the same for a message whose sender waits
+    std::size_t long_payload = 0;                  // largest payload of BtlExtension::send_long; 0: none
     SparseUsage* usage = nullptr;                  // the messages to it, for pml_coop_report 2; null: not counted
 
     // Sends that their transport had no room for, in order. Later sends to the peer queue after them.

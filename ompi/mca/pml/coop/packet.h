@@ -90,6 +90,15 @@ inline bool send_immediate(mca_bml_base_btl_t& btl, const BtlExtension& extensio
                                      tag_of(wire::Kind::kMatch));
 }
 
+// The same for a packet above the eager limit.
+inline bool send_long(mca_bml_base_btl_t& btl, const BtlExtension& extension, wire::MatchWords header,
+                      const void* payload, std::size_t bytes) noexcept {
+    if (module.faults.hit(Fault::kSendi)) return false;
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    return extension.send_long(btl.btl, btl.btl_endpoint, &header, sizeof header, payload, bytes,
+                               tag_of(wire::Kind::kMatch));
+}
+
 // Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. It is copied before this
 // returns. Returns false if there is no room just now.
 bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "coop/rndv/pace.h"
+#include "coop/rndv/packet_trial.h"
 #include "node.h"
 
 namespace coop::pml {
@@ -19,6 +20,7 @@ struct Process {
     std::uint64_t name;                    // name_of()
     std::unique_ptr<Neighbour> neighbour;  // null: on another node, or ourselves
     rndv::Pace pace;                       // of messages to another node; changes under Module::lock
+    rndv::PacketTrials packet_trials;      // the same
 
     Process(std::uint64_t its_name, std::unique_ptr<Neighbour> its_neighbour) noexcept
         : name(its_name), neighbour(std::move(its_neighbour)) {}

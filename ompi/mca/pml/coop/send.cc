@@ -11,6 +11,7 @@
 #include "diagnose.h"
 #include "hints.h"
 #include "lane_packet.h"
+#include "long_packets.h"
 #include "packet.h"
 #include "coop/base/tsan.h"
 #include "send_request.h"
@@ -153,6 +154,9 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
                          SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     if (LaneOut* const lane = peer.lane())
         return send_through<waits>(*lane, peer, buf, count, datatype, tag, sequence, comm);
+    const std::size_t bytes = bytes_of(datatype->super, count);
+    if (waits && bytes > peer.awaited_payload)
+        return bytes <= peer.long_payload && send_long_packet(peer, buf, count, datatype, tag, sequence, comm);
     return send_eager<hand_over_at_once, waits>(peer, buf, count, datatype, tag, sequence, comm);
 }
 

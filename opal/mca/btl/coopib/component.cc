@@ -274,6 +274,10 @@ void limit_packets(Module& m, std::size_t ports, std::uint64_t slowest_mbytes_pe
     if (m.limit_set) return;
     const auto most = m.given.num_rails == 0 ? ports : std::min(ports, static_cast<std::size_t>(m.given.num_rails));
     m.awaited_packet_max = sched::packet_limit(m.base.btl_eager_limit, most, slowest_mbytes_per_s * 1'000'000);
+    const std::size_t in_ring = sched::longest_in_ring(static_cast<std::uint32_t>(m.given.ring_bytes)) - sizeof(Header);
+    if (in_ring > m.base.btl_eager_limit && m.given.ring_threshold > 0 && m.given.ring_peers > 0 &&
+        m.given.failover == 0)
+        m.long_packet_max = in_ring;
 }
 
 // The module has only the abilities that all HCAs have.
@@ -312,7 +316,8 @@ bool start(Module& m) {
     std::vector<rail::Hca*> all;
     for (rail::Hca& hca : m.hcas) all.push_back(&hca);
     if (m.given.apm != static_cast<std::int64_t>(path::Apm::kOff)) m.migrations = std::make_unique<Migrations>();
-    if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
+    if (!m.fragments.open(m.buffer_bytes(), static_cast<std::size_t>(m.given.ring_bytes), all))
+        return refused(m, errno, "cannot register buffers to send from");
     if (!open_queues(m) || !open_connections(m)) return false;
     if (!open_registration(m)) return cannot_start("Open MPI's registration cache (rcache/grdma) is missing"), false;
     m.own.limits = {

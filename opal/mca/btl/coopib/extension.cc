@@ -13,6 +13,10 @@ std::size_t awaited_packet_max(const mca_btl_base_module_t* btl) {
     return reinterpret_cast<const Module*>(btl)->awaited_packet_max;
 }
 
+std::size_t long_packet_max(const mca_btl_base_module_t* btl) {
+    return reinterpret_cast<const Module*>(btl)->long_packet_max;
+}
+
 constexpr BtlExtension kTable{
     .put = put_with,
     .get = get_with,
@@ -32,6 +36,8 @@ constexpr BtlExtension kTable{
     .needs_read_behind = needs_read_behind,
     .read_behind = read_behind,
     .send_contiguous = send_contiguous,
+    .long_packet_max = long_packet_max,
+    .send_long = send_long,
 };
 
 }  // namespace

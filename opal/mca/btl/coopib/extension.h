@@ -33,6 +33,8 @@ bool send_urgent(mca_btl_base_module_t*, Endpoint*, const void* packet, std::siz
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t*);
 bool send_contiguous(mca_btl_base_module_t*, Endpoint*, const void* header, std::size_t header_bytes,
                      const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t);
+bool send_long(mca_btl_base_module_t*, Endpoint*, const void* header, std::size_t header_bytes, const void* payload,
+               std::size_t payload_bytes, mca_btl_base_tag_t);
 
 // loopback.cc
 LoopbackWay loopback_way(mca_btl_base_module_t*, Endpoint*);

@@ -10,6 +10,11 @@
 namespace coop::ib {
 namespace {
 
+// Whether the peer's ring takes messages of `length` bytes, with their header, when it has room.
+bool may_use_ring(const Channel& channel, std::uint32_t length) {
+    return channel.outbox && channel.outbox->slots.fits(length) && channel.outbox->repeating == 0;
+}
+
 void seal(Header& header, sched::SequenceNumber psn) {
     header.psn = psn;
     header.ring_credits = header.receive_credits = 0;
@@ -24,9 +29,7 @@ void take_credits(Channel& channel, Header& header) {
 // Takes as many slots of the peer's ring as the message needs, and appends the tail to the message. Returns the address
 // to which the message has to be written; 0 if the ring cannot take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length, sched::SequenceNumber psn) {
-    if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
-        !channel.outbox->slots.fits(length) || channel.outbox->repeating != 0)
-        return 0;
+    if (header.kind != static_cast<std::uint8_t>(Kind::kMessage) || !may_use_ring(channel, length)) return 0;
     const auto place = channel.outbox->slots.take(length);
     if (!place) return 0;
     const sched::RingTail tail = sched::make_tail(length, *place);
@@ -58,6 +61,10 @@ Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const
 }
 
 }  // namespace
+
+bool ring_has_room(const Channel& channel, std::uint32_t length) {
+    return may_use_ring(channel, length) && channel.outbox->slots.has_room(length);
+}
 
 void Channel::prepare(Work& message) {
     Fragment& fragment = Fragment::of(message);

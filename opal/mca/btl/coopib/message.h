@@ -17,6 +17,8 @@ namespace coop::ib {
 struct Module;
 
 void post_fragment(Endpoint& endpoint, Fragment& fragment);
+// Whether the peer's ring has room for a message of `length` bytes, with its header.
+bool ring_has_room(const Channel& channel, std::uint32_t length);
 // Sends the header and the payload that follows it inline, at once. Returns false, and sends nothing, if this is not
 // possible now. The buffer must have room for sched::written() of header and payload.
 bool send_inline(Endpoint& endpoint, Header& header, bool urgent);

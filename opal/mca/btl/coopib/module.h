@@ -102,6 +102,7 @@ struct Module {
     std::uint64_t swept_ns = 0;                // when a sweep began that emptied all queues; valid with apm_balance
     std::uint64_t emptied_ns = 0;              // when a sweep has last emptied all queues; valid while repairing
     std::size_t awaited_packet_max = 0;        // longest packet of a message whose sender waits
+    std::size_t long_packet_max = 0;           // longest packet that only a ring takes; 0: none
     bool limit_set = false;                    // the user has set btl_coopib_eager_limit
     std::size_t immediate_bytes = 0;           // the most that every HCA sends inline
     std::unique_ptr<Migrations> migrations;    // null: no queue pair migrates. Destroyed after the rails

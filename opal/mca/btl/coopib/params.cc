@@ -238,11 +238,12 @@ constexpr ParamRow kParams[] = {
     {.name = "ring_bytes",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 16 * kKiB + 192,
+     .default_value = 64 * kKiB + 192,
      .min = sched::kMinSlotBytes,
      .max = sched::kMaxSlotBytes,
-     .help = "Longest message that uses a ring, with 24 bytes of header and tail, and up to 7 bytes of padding. If "
-             "writes may land out of order (ring_in_order), it is no longer than the MTU.",
+     .help = "Longest message that uses a ring, with 24 bytes of header and tail, and up to 7 bytes of padding. No "
+             "longer than max_send_size if both processes have failover on, or than the MTU if writes may land out of "
+             "order (ring_in_order).",
      .level = 5},
     {.name = "ring_slot_bytes",
      .type = ParamType::kSize,

@@ -31,30 +31,33 @@ RegisteredMemory::~RegisteredMemory() {
     if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-bool FragmentPool::open(std::size_t bytes_each, std::vector<rail::Hca*> hcas) {
-    bytes_each_ = (bytes_each + 63) / 64 * 64;
+bool FragmentPool::open(std::size_t bytes_each, std::size_t long_bytes, std::vector<rail::Hca*> hcas) {
+    const auto whole_lines = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+    short_ = {whole_lines(bytes_each), kPerChunk};
+    long_ = {whole_lines(long_bytes), kLongPerChunk};
     hcas_ = std::move(hcas);
-    return grow();
+    return grow(short_);
 }
 
-bool FragmentPool::grow() {
+bool FragmentPool::grow(Shelf& shelf) {
     auto chunk = std::make_unique<FragmentChunk>();
-    if (!chunk->memory.make(bytes_each_ * kPerChunk, hcas_)) return false;
-    chunk->fragments = std::vector<Fragment>(kPerChunk);
-    for (std::size_t i = 0; i < kPerChunk; ++i) {
+    if (!chunk->memory.make(shelf.bytes_each * shelf.per_chunk, hcas_)) return false;
+    chunk->fragments = std::vector<Fragment>(shelf.per_chunk);
+    for (std::size_t i = 0; i < shelf.per_chunk; ++i) {
         Fragment& fragment = chunk->fragments[i];
-        fragment.header = reinterpret_cast<Header*>(chunk->memory.data() + i * bytes_each_);
+        fragment.header = reinterpret_cast<Header*>(chunk->memory.data() + i * shelf.bytes_each);
         fragment.chunk = chunk.get();
+        fragment.is_long = &shelf == &long_;
         give_back(fragment);
     }
     chunks_.push_back(std::move(chunk));
     return true;
 }
 
-Fragment* FragmentPool::take() {
-    if (free_ == nullptr && !grow()) return nullptr;
-    Fragment* fragment = free_;
-    free_ = fragment->next_free;
+Fragment* FragmentPool::take(Shelf& shelf) {
+    if (shelf.free == nullptr && !grow(shelf)) return nullptr;
+    Fragment* fragment = shelf.free;
+    shelf.free = fragment->next_free;
     fragment->fenced = fragment->urgent = fragment->sealed = fragment->landed = false;
     fragment->repeats = false;
     fragment->work.repeated = fragment->work.follows = false;
@@ -66,8 +69,9 @@ void FragmentPool::give_back(Fragment& fragment) {
         fragment.returned = true;
         return;
     }
-    fragment.next_free = free_;
-    free_ = &fragment;
+    Shelf& shelf = fragment.is_long ? long_ : short_;
+    fragment.next_free = shelf.free;
+    shelf.free = &fragment;
 }
 
 void FragmentPool::let_go(Fragment& fragment) {
@@ -79,7 +83,7 @@ void FragmentPool::let_go(Fragment& fragment) {
 }
 
 void FragmentPool::close() {
-    free_ = nullptr;
+    short_.free = long_.free = nullptr;
     chunks_.clear();
 }
 

@@ -44,10 +44,12 @@ struct FragmentChunk {
 
 class FragmentPool {
 public:
-    static constexpr std::size_t kPerChunk = 64;
-    // Makes the first chunk. Returns false if there is no memory or it cannot be registered (errno is set).
-    bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
-    Fragment* take();  // returns null if there is no memory
+    static constexpr std::size_t kPerChunk = 64, kLongPerChunk = 8;
+    // Makes the first chunk. A long fragment has room for `long_bytes` bytes. Returns false if there is no memory or it
+    // cannot be registered (errno is set).
+    bool open(std::size_t bytes_each, std::size_t long_bytes, std::vector<rail::Hca*> hcas);
+    Fragment* take() { return take(short_); }      // returns null if there is no memory
+    Fragment* take_long() { return take(long_); }  // the same
     // A held fragment is free only after let_go().
     void give_back(Fragment& fragment);
     // The fragment is not held any more.
@@ -55,11 +57,18 @@ public:
     void close();
 
 private:
-    bool grow();
-    std::size_t bytes_each_ = 0;
+    // The fragments of one length.
+    struct Shelf {
+        std::size_t bytes_each = 0, per_chunk = 0;
+        Fragment* free = nullptr;
+    };
+
+    Fragment* take(Shelf& shelf);
+    bool grow(Shelf& shelf);
+
     std::vector<rail::Hca*> hcas_;
     std::vector<std::unique_ptr<FragmentChunk>> chunks_;
-    Fragment* free_ = nullptr;
+    Shelf short_, long_;
 };
 
 class OpPool {

@@ -31,8 +31,9 @@ void check_control(const Header& header, std::size_t bytes, const opal_proc_t* p
     if (header.tag != 0) damaged("tag of a control message", peer, header.tag);
 }
 
-void check_message(const Module& m, const Header& header, const opal_proc_t* peer) {
-    if (header.bytes > m.base.btl_max_send_size) damaged("length", peer, header.bytes);
+// Only a ring can hold a longer message than a receive buffer; the tail of a slot was checked before.
+void check_message(const Module& m, const Header& header, bool in_ring, const opal_proc_t* peer) {
+    if (header.bytes > m.base.btl_max_send_size && !in_ring) damaged("length", peer, header.bytes);
     if (header.tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[header.tag].cbfunc == nullptr)
         damaged("tag", peer, header.tag);
 }
@@ -47,7 +48,7 @@ void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, 
     if (buffer.ring != nullptr && kind != Kind::kMessage) damaged("kind of a message in a ring", peer, header.kind);
     switch (kind) {
     case Kind::kMessage:
-    case Kind::kUnordered: return check_message(m, header, peer);
+    case Kind::kUnordered: return check_message(m, header, buffer.ring != nullptr, peer);
     case Kind::kRingOffer: return check_control(header, sizeof(RingOffer), peer);
     case Kind::kCredits: return check_control(header, endpoint.channel->repairs ? sizeof(Acknowledgement) : 0, peer);
     }

@@ -50,6 +50,9 @@ std::string thresholds_of(const Module& m, const Channel& channel) {
     if (m.awaited_packet_max < m.base.btl_eager_limit)
         line += "  if the sender waits: of up to " + std::to_string(m.awaited_packet_max) +
                 " bytes (longer ones are faster in stripes on ports this slow)\n";
+    if (m.long_packet_max != 0 && channel.outbox && channel.outbox->slots.shape().most_bytes > m.buffer_bytes())
+        line += "  in a ring: of up to " + std::to_string(m.long_packet_max) +
+                " bytes, if that is quicker than a handshake (pml_coop_report counts them)\n";
     if (channel.rails.numbers() < 2) return line;
     line += "  shortest stripe: " + std::to_string(scheduler.limits().min) + " bytes (";
     if (m.sched.min_stripe != 0) return line + "btl_coopib_min_stripe)\n";

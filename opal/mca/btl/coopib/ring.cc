@@ -39,10 +39,13 @@ std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
 }
 
 // With failover a write may be repeated and land after its slots are free. It would then overwrite the laps that the
-// receiver has restored. So with failover each message has one slot, and the ring has fewer slots.
+// receiver has restored. So with failover each message has one slot, and the ring has fewer slots. A repeated message is
+// sent, so with failover none is longer than a receive buffer.
 sched::RingShape shape_of(const Module& m, const Channel& channel) {
     const std::uint32_t in_order = in_order_bytes(m, channel);
-    const std::uint32_t most = sched::bytes_in_order(static_cast<std::uint32_t>(m.given.ring_bytes), in_order);
+    auto wanted = static_cast<std::uint32_t>(m.given.ring_bytes);
+    if (channel.repairs) wanted = std::min(wanted, static_cast<std::uint32_t>(m.buffer_bytes()));
+    const std::uint32_t most = sched::bytes_in_order(wanted, in_order);
     const auto slots = static_cast<std::uint32_t>(m.given.ring_slots);
     // The receiver keeps back fewer than half of the credits, so the sender has at least this many in the end.
     const std::uint32_t least = sched::padded(most / (slots / 2 + 1) + 1);

@@ -17,6 +17,16 @@ namespace {
 
 constexpr std::uint32_t kMostImmediate = 512;
 
+void describe(Fragment& fragment, std::size_t bytes, std::uint32_t flags) {
+    fragment.segments[0].seg_addr.pval = fragment.data();
+    fragment.segments[0].seg_len = bytes;
+    fragment.base.des_segments = fragment.segments;
+    fragment.base.des_segment_count = 1;
+    fragment.base.des_flags = flags;
+    fragment.base.des_cbfunc = nullptr;
+    fragment.base.order = MCA_BTL_NO_ORDER;
+}
+
 Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
     if (bytes > m.base.btl_max_send_size) return nullptr;
     Fragment* fragment;
@@ -24,14 +34,7 @@ Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
         Guard guard(m);
         fragment = m.fragments.take();
     }
-    if (fragment == nullptr) return nullptr;
-    fragment->segments[0].seg_addr.pval = fragment->data();
-    fragment->segments[0].seg_len = bytes;
-    fragment->base.des_segments = fragment->segments;
-    fragment->base.des_segment_count = 1;
-    fragment->base.des_flags = flags;
-    fragment->base.des_cbfunc = nullptr;
-    fragment->base.order = MCA_BTL_NO_ORDER;
+    if (fragment != nullptr) describe(*fragment, bytes, flags);
     return fragment;
 }
 
@@ -78,6 +81,12 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
     return false;
 }
 
+void post_message(Endpoint& endpoint, Fragment& fragment) {
+    fragment.work.kind = WorkKind::kSend;
+    fragment.work.endpoint = &endpoint;
+    post_fragment(endpoint, fragment);
+}
+
 bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
     if (fragment == nullptr) return false;
@@ -86,14 +95,18 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     const bool whole = message.pack(fragment->data());
     Guard guard(m);
     if (whole) {
-        fragment->work.kind = WorkKind::kSend;
-        fragment->work.endpoint = &endpoint;
-        post_fragment(endpoint, *fragment);
+        post_message(endpoint, *fragment);
         return true;
     }
     m.fragments.give_back(*fragment);
     message.rewind();
     return false;
+}
+
+// Whether a message that no receive buffer can hold can be written into the peer's ring now. `length`: with our header. With
+// failover it could not be repeated, because a repetition is sent.
+bool takes_long(const Channel& channel, std::uint32_t length) {
+    return !channel.repairs && channel.may_send() && ring_has_room(channel, length);
 }
 
 // Sends a short message from the stack, a longer one from a fragment. The upper layer can reuse its buffers at once.
@@ -156,6 +169,28 @@ bool send_contiguous(mca_btl_base_module_t* btl, Endpoint* endpoint, const void*
                      const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t tag) {
     return send_without_descriptor(Module::of(btl), *endpoint,
                                    {nullptr, payload, header, header_bytes, payload_bytes, tag, false});
+}
+
+bool send_long(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* header, std::size_t header_bytes,
+               const void* payload, std::size_t payload_bytes, mca_btl_base_tag_t tag) {
+    Module& m = Module::of(btl);
+    if (!endpoint->connected.load(std::memory_order_acquire)) return false;
+    const Immediate message{nullptr, payload, header, header_bytes, payload_bytes, tag, false};
+    const auto length = static_cast<std::uint32_t>(sizeof(Header) + message.bytes());
+    Fragment* fragment;
+    {
+        Guard guard(m);
+        fragment = takes_long(*endpoint->channel, length) ? m.fragments.take_long() : nullptr;
+    }
+    if (fragment == nullptr) return false;
+    describe(*fragment, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+    *fragment->header = message.own_header();
+    message.pack(fragment->data());
+    Guard guard(m);
+    const bool has_room = takes_long(*endpoint->channel, length);  // another thread may have taken it meanwhile
+    if (has_room) post_message(*endpoint, *fragment);
+    else m.fragments.give_back(*fragment);
+    return has_room;
 }
 
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) {

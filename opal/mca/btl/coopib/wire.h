@@ -13,7 +13,7 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 9;
+constexpr std::uint16_t kWireVersion = 10;
 
 struct Header {
     std::uint32_t psn;    // sequence number of the channel, over all rails. If the kind has no place in the sequence: a

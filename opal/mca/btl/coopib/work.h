@@ -76,6 +76,7 @@ struct Fragment {
     bool held = false;      // the peer's process has not acknowledged it yet (sched/held.h)
     bool returned = false;  // held, and the upper layer does not use it any more
     bool repeats = false;   // writes a slot of the ring once more: Outbox::repeating counts it
+    bool is_long = false;   // FragmentPool::take_long()
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 

@@ -10,7 +10,7 @@
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
 // the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent`,
-// `transfer_pieces`, `needs_read_behind`, `read_behind`, `send_contiguous` and, if it has atomic operations, `reaches_atomics`,
+// `transfer_pieces`, `needs_read_behind`, `read_behind`, `send_contiguous`, `long_packet_max`, `send_long` and, if it has atomic operations, `reaches_atomics`,
 // `atomics_wait` and `atomics_keep_order` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
@@ -114,7 +114,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 9;
+constexpr std::uint32_t kBtlExtensionAbi = 10;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -192,6 +192,13 @@ struct BtlExtension {
     // Like btl_sendi for a payload that lies in order and without gaps in host memory. Returns false if it cannot send now.
     bool (*send_contiguous)(Btl*, Endpoint*, const void* header, std::size_t header_bytes, const void* payload,
                             std::size_t payload_bytes, std::uint8_t tag) = nullptr;
+
+    // Packets above btl_eager_limit, which the transport copies before the call returns. `long_packet_max` returns the
+    // length of the longest one; 0: there are none. `send_long` is like send_contiguous, and returns false, too, if the
+    // peer takes no such packets.
+    std::size_t (*long_packet_max)(const Btl*) = nullptr;
+    bool (*send_long)(Btl*, Endpoint*, const void* header, std::size_t header_bytes, const void* payload,
+                      std::size_t payload_bytes, std::uint8_t tag) = nullptr;
 };
 
 }  // namespace coop

@@ -72,7 +72,7 @@ public:
 
     // --- requests ---------------------------------------------------------------------------------------------------
 
-    bool may_send() noexcept { return beyond.empty() && window.has_room(); }
+    bool may_send() const noexcept { return beyond.empty() && window.has_room(); }
 
     // Sends a message with a place in the sequence. Precondition of this and the other requests: some rail is up.
     void send(Work& message) {

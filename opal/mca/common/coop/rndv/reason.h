@@ -50,8 +50,9 @@ enum class Reason : std::uint8_t {
     kFastLink,
     kReadFromSender,
     kLaneIsQuicker,
+    kPacketIsQuicker,
 };
-constexpr std::size_t kReasons = 35;
+constexpr std::size_t kReasons = 36;
 
 COOP_EXPORT const char* text(Reason reason) noexcept;  // "the receiver reads the send buffer"
 

@@ -48,7 +48,7 @@ namespace coop::sched {
 
 constexpr std::uint32_t kMinRingSlots = 2, kMaxRingSlots = 4096;
 constexpr std::uint32_t kMaxRings = 1024;  // polled by one process
-constexpr std::uint32_t kMinSlotBytes = 128, kMaxSlotBytes = 64 * 1024;
+constexpr std::uint32_t kMinSlotBytes = 128, kMaxSlotBytes = 128 * 1024;
 
 // At the end of each message in a ring.
 struct RingTail {
@@ -102,6 +102,11 @@ constexpr std::uint32_t written(std::uint32_t bytes) noexcept {
     return padded(bytes) + static_cast<std::uint32_t>(sizeof(RingTail));
 }
 
+// The longest message of which `most` bytes can be written.
+constexpr std::uint32_t longest_in_ring(std::uint32_t most) noexcept {
+    return most / 8 * 8 - static_cast<std::uint32_t>(sizeof(RingTail));
+}
+
 // Value of `in_order_bytes` if writes of any length land in order.
 constexpr std::uint32_t kWholeWrite = UINT32_MAX;
 constexpr std::uint32_t kMinMtuBytes = 256;  // IBTA
@@ -134,6 +139,10 @@ public:
     std::uint32_t credits() const noexcept { return credits_; }
     bool fits(std::uint32_t bytes) const noexcept {
         return bytes <= shape_.most_bytes && written(bytes) <= shape_.most_bytes;
+    }
+    // Whether take() would return a place for a message of `bytes` bytes, which fits.
+    bool has_room(std::uint32_t bytes) const noexcept {
+        return shape_.slots_of(next_.slot, written(bytes)) <= credits_;
     }
 
     // Returns the place of a message of `bytes` bytes, which fits, and which the caller must then write; nothing if too
