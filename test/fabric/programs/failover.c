@@ -11,6 +11,7 @@
  * A length is at least 16. KIND:
  *       both     both ranks send, a window of messages at a time, of the given lengths in turn
  *       stream   only rank 0 sends
+ *       wide     the same, 500 messages at a time: more than a queue pair has receive buffers
  *       one      one message at a time, there and back
  *       put, get, fence: rank 0 writes into a window of rank 1, or reads from it; fence: both write, with fences
  *       epoch    rank 0 writes into a window of rank 1 in epochs of post, start, complete and wait
@@ -30,7 +31,7 @@
 
 #include "counter.h"
 
-enum { WINDOW = 16, MOST_SIZES = 8, TENTHS = 3000, WATCH_MS = 40 };
+enum { WINDOW = 16, WIDE_WINDOW = 500, MOST_SIZES = 8, TENTHS = 3000, WATCH_MS = 40 };
 
 static int rank, kinds;
 static size_t sizes[MOST_SIZES], most;
@@ -94,12 +95,13 @@ static int is_last(void) {
     return ended != 0 && are_rails_back();
 }
 
-static uint64_t exchange(int back) {
-    static uint64_t* out[WINDOW];
-    static uint64_t* in[WINDOW];
-    MPI_Request requests[2 * WINDOW];
+static uint64_t exchange(int back, int window) {
+    static uint64_t* out[WIDE_WINDOW];
+    static uint64_t* in[WIDE_WINDOW];
+    MPI_Request requests[2 * WIDE_WINDOW];
+    const uint64_t step = (uint64_t)window;
     uint64_t number = 0, last = 0;
-    for (int i = 0; i < WINDOW; ++i) {
+    for (int i = 0; i < window; ++i) {
         out[i] = malloc(most);
         in[i] = malloc(most);
         if (back) change(in[i], most);
@@ -108,14 +110,14 @@ static uint64_t exchange(int back) {
         const uint64_t mine = rank == 0 && is_last();
         int count = 0;
         size_t bytes = 0;
-        for (int i = 0; i < WINDOW; ++i) {
+        for (int i = 0; i < window; ++i) {
             const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
             if (back)
-                check_own(in[i], number == 0 ? most : sizes[(number - WINDOW + (uint64_t)i) % (uint64_t)kinds], number);
+                check_own(in[i], number == 0 ? most : sizes[(number - step + (uint64_t)i) % (uint64_t)kinds], number);
             if (rank == 1 || back)
                 MPI_Irecv(in[i], (int)size, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[count++]);
         }
-        for (int i = 0; i < WINDOW; ++i) {
+        for (int i = 0; i < window; ++i) {
             const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
             if (rank == 1 && !back) break;
             fill(out[i], size, number + (uint64_t)i, mine);
@@ -124,13 +126,13 @@ static uint64_t exchange(int back) {
         }
         MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
         last = mine;
-        for (int i = 0; i < WINDOW && (rank == 1 || back); ++i) {
+        for (int i = 0; i < window && (rank == 1 || back); ++i) {
             const uint64_t theirs = check("a message", in[i], sizes[(number + (uint64_t)i) % (uint64_t)kinds],
                                           number + (uint64_t)i);
             if (rank == 1) last |= theirs;
             if (back) change(in[i], sizes[(number + (uint64_t)i) % (uint64_t)kinds]);
         }
-        number += WINDOW;
+        number += step;
         count_bytes(bytes);
     }
     return number;
@@ -342,8 +344,9 @@ int main(int argc, char** argv) {
         if (started != NULL) fclose(started);
     }
     const char* kind = argv[1];
-    if (strcmp(kind, "both") == 0) number = exchange(1);
-    else if (strcmp(kind, "stream") == 0) number = exchange(0);
+    if (strcmp(kind, "both") == 0) number = exchange(1, WINDOW);
+    else if (strcmp(kind, "stream") == 0) number = exchange(0, WINDOW);
+    else if (strcmp(kind, "wide") == 0) number = exchange(0, WIDE_WINDOW);
     else if (strcmp(kind, "one") == 0) number = one_at_a_time();
     else if (strcmp(kind, "put") == 0) number = one_sided(1);
     else if (strcmp(kind, "get") == 0) number = one_sided(0);

@@ -99,8 +99,8 @@ void stop_holding(ReceiveBuffer& buffer) {
     if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
 }
 
-// Early messages may occupy 1/kHeldPart of the buffers of a shared receive queue. If they occupied all, the message for
-// which they wait would find no buffer.
+// Early messages may occupy 1/kHeldPart of the buffers of a receive queue. If they occupied all, the message for which
+// they wait would find no buffer.
 constexpr std::uint32_t kHeldPart = 4;
 
 // Copies an early message, so that its buffer can be posted again. Returns null if there is no memory.
@@ -115,14 +115,22 @@ ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t byt
     return copy.release();
 }
 
+// Whether messages occupy so many buffers of this receive queue that an early one must not keep its own. A queue pair
+// with a queue of its own delivers in order, so that the missing message is on another one and needs no buffer here,
+// unless it is repeated here because its rail has failed.
+bool must_copy(const Channel& channel, const HcaUse& use, const ReceiveBuffer& buffer) {
+    if (buffer.srq != nullptr) return use.held >= use.receives.size() / kHeldPart;
+    return channel.repairs && buffer.rail->in_use > buffer.rail->receives.size() / kHeldPart;
+}
+
 // An early message waits in its receive buffer. If many do, it is copied, and the buffer is posted again.
-ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
-    if (buffer.srq == nullptr) return buffer;
-    ReceiveBuffer* copy = use.held >= use.receives.size() / kHeldPart ? copy_of(m, buffer, bytes) : nullptr;
+ReceiveBuffer& place_for_early(Module& m, Endpoint& endpoint, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
+    ReceiveBuffer* const copy = must_copy(*endpoint.channel, use, buffer) ? copy_of(m, buffer, bytes) : nullptr;
     if (copy != nullptr) {
-        post_receive(m, buffer);
+        release(m, endpoint, buffer);
         return *copy;
     }
+    if (buffer.srq == nullptr) return buffer;
     buffer.held_by = &use;
     ++use.held;
     return buffer;
@@ -141,7 +149,8 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     const sched::SequenceNumber psn = header_of(buffer).psn;
     Channel& channel = *endpoint.channel;
     const bool early = channel.arrivals.is_ahead(psn);
-    ReceiveBuffer& kept = early && origin.use != nullptr ? place_for_early(m, *origin.use, buffer, arrived) : buffer;
+    ReceiveBuffer& kept = early && origin.use != nullptr ? place_for_early(m, endpoint, *origin.use, buffer, arrived)
+                                                         : buffer;
     const sched::Arrival arrival = channel.arrivals.on_arrival(psn, &kept);
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
