@@ -110,6 +110,31 @@ TEST(SeenNumbers, tells_first_arrivals_from_repetitions) {
     EXPECT_EQ(seen.on_arrival(1 + kSendWindow), Seen::kAgain);
 }
 
+// Both sides have sent as many other messages as they may, and have heard nothing.
+TEST(SeenNumbers, acknowledgements_find_a_number_when_both_sides_have_sent_all_others) {
+    struct Side {
+        SendWindow numbers;
+        SeenNumbers seen;
+    } a, b;
+    const auto send_others = [](Side& from, Side& to) {
+        while (from.numbers.has_room_for(1, kCreditNumbers))
+            EXPECT_EQ(to.seen.on_arrival(from.numbers.take()), SeenNumbers::Seen::kFirst);
+    };
+    const auto acknowledge = [](Side& from, Side& to) {
+        ASSERT_TRUE(from.numbers.has_room_for(1));
+        EXPECT_EQ(to.seen.on_arrival(from.numbers.take()), SeenNumbers::Seen::kFirst);
+        EXPECT_TRUE(to.numbers.landed_before(from.seen.expected()));
+    };
+    send_others(a, b);
+    send_others(b, a);
+    EXPECT_EQ(a.numbers.under_way(), kSendWindow - kCreditNumbers);
+    for (std::uint32_t i = 0; i < kCreditNumbers; ++i) acknowledge(a, b);
+    EXPECT_FALSE(a.numbers.has_room_for(1));
+    EXPECT_TRUE(b.numbers.has_room_for(1, kCreditNumbers));
+    acknowledge(b, a);
+    EXPECT_TRUE(a.numbers.has_room_for(1, kCreditNumbers));
+}
+
 TEST(SendWindow, goes_on_with_the_acknowledgement_of_the_peers_process) {
     SendWindow window;
     for (int i = 0; i < 10; ++i) static_cast<void>(window.take());

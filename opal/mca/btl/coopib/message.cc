@@ -132,7 +132,7 @@ void post_credits(Module& m, Endpoint& endpoint) {
                                       std::span(kNothingYet).first(channel.repairs ? sizeof kNothingYet : 0));
     if (fragment == nullptr) return;
     Fragment* const fragments[] = {fragment};
-    if (!number_unordered(channel, fragments)) return m.fragments.give_back(*fragment);
+    if (!number_unordered(channel, fragments, 0)) return m.fragments.give_back(*fragment);
     fragment->header->psn = fragment->work.psn;
     fragment->header->check = check_of(*fragment->header);
     channel.arrived = channel.arrived_bytes = 0;  // load_credits() acknowledges them
@@ -142,8 +142,9 @@ void post_credits(Module& m, Endpoint& endpoint) {
     channel.send_first(fragment->work);
 }
 
-bool number_unordered(Channel& channel, std::span<Fragment* const> fragments) {
-    if (channel.repairs && sched::kSendWindow - channel.unordered.under_way() < fragments.size()) return false;
+bool number_unordered(Channel& channel, std::span<Fragment* const> fragments, std::uint32_t reserve) {
+    const auto count = static_cast<std::uint32_t>(fragments.size());
+    if (channel.repairs && !channel.unordered.has_room_for(count, reserve)) return false;
     for (Fragment* const fragment : fragments) {
         fragment->work.psn = channel.repairs ? channel.unordered.take() : 0;
         if (!channel.repairs) continue;
@@ -157,13 +158,27 @@ void post_receive_credits(Module& m, Endpoint& endpoint) {
     for (std::size_t rails = endpoint.channel->rails_that_owe_half(); rails > 0; --rails) post_credits(m, endpoint);
 }
 
+namespace {
+
+// Returns credits for which no number was left when they were due.
+void return_late_credits(Module& m, Endpoint& endpoint) {
+    const Channel& channel = *endpoint.channel;
+    if (channel.state != ChannelState::kConnected) return;
+    post_receive_credits(m, endpoint);
+    if (channel.inbox && channel.inbox->slots.owes_half()) post_credits(m, endpoint);
+}
+
+}  // namespace
+
 void take_acknowledgement(Module& m, Endpoint& endpoint, const Acknowledgement& got) {
     Channel& channel = *endpoint.channel;
+    const bool had_numbers = channel.unordered.has_room_for(1);
     const auto let_go = [&](Fragment& fragment) { m.fragments.let_go(fragment); };
     if (!channel.on_acknowledged(got.expected)) damaged("acknowledgement", endpoint.proc, got.expected);
     channel.held.acknowledge(channel.window.first(), let_go);
     if (!channel.unordered.landed_before(got.unordered)) damaged("acknowledgement", endpoint.proc, got.unordered);
     channel.held_unordered.acknowledge(channel.unordered.first(), let_go);
+    if (!had_numbers && channel.unordered.has_room_for(1)) return_late_credits(m, endpoint);
 }
 
 void take_receive_credits(Endpoint& endpoint, sched::Grant grant) {

@@ -29,8 +29,9 @@ bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std:
 // part of its receive buffers. If there is no memory for it, a later message carries them.
 void post_credits(Module& m, Endpoint& endpoint);
 // Gives messages without a place in the sequence their numbers, by which the peer recognizes repetitions; 0 without
-// failover. Returns false, and does nothing, if the peer has not acknowledged too many.
-bool number_unordered(Channel& channel, std::span<Fragment* const> fragments);
+// failover. Returns false, and does nothing, if too few numbers are left because the peer has not acknowledged earlier
+// ones. `reserve`: numbers that must be left for others.
+bool number_unordered(Channel& channel, std::span<Fragment* const> fragments, std::uint32_t reserve);
 // Returns the credits of each rail that owes half of its receive buffers or more.
 void post_receive_credits(Module& m, Endpoint& endpoint);
 // Puts owed credits into a header that is about to be posted.

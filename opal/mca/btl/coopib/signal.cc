@@ -21,7 +21,7 @@ bool take_fragments(Module& m, Channel& channel, std::span<Fragment*> fragments)
     const auto count = static_cast<std::uint32_t>(fragments.size());
     std::uint32_t taken = 0;
     while (taken < count && (fragments[taken] = m.fragments.take()) != nullptr) ++taken;
-    if (taken == count && number_unordered(channel, fragments)) return true;
+    if (taken == count && number_unordered(channel, fragments, sched::kCreditNumbers)) return true;
     while (taken-- > 0) m.fragments.give_back(*fragments[taken]);
     return false;
 }

@@ -30,6 +30,10 @@ public:
     explicit SendWindow(SequenceNumber first = 0) noexcept : first_(first), next_(first) {}
 
     bool has_room() const noexcept { return next_ - first_ < limit_; }
+    // Whether `count` messages have room, and leave some for `reserve` others.
+    bool has_room_for(std::uint32_t count, std::uint32_t reserve = 0) const noexcept {
+        return under_way() + count + reserve <= limit_;
+    }
     // Returns the number of the next message. Precondition: has_room().
     SequenceNumber take() noexcept { return next_++; }
 

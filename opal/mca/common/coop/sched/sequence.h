@@ -33,6 +33,12 @@ using SequenceNumber = std::uint32_t;
 // of the protocol.
 constexpr std::uint32_t kSendWindow = 1024;
 
+// Of the numbers without an order (held.h), this many are left for messages that return credits and acknowledge. If
+// both sides could give all of them to other messages, neither could acknowledge those of the other side, and no number
+// would become free. A process that hears nothing from its peer needs fewer of them, with packets of up to 16 KiB: one
+// for each 64 messages or 64 KiB that have arrived, or for half of the buffers of a rail or a ring.
+constexpr std::uint32_t kCreditNumbers = kSendWindow / 2;
+
 enum class Arrival : std::uint8_t { kInOrder, kHeld, kDuplicate, kBeyondWindow };
 
 template <class Packet>
