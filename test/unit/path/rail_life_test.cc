@@ -224,6 +224,15 @@ TEST(RailLife, makes_few_attempts_while_its_port_is_down) {
     EXPECT_EQ(list(life.on(On::kPeerAsks, kStart, 2)), std::vector{Do::kReopen});
 }
 
+// Only the peer's half of the first attempt was established. This side may have no queue pair at all.
+TEST(RailLife, repeats_after_an_attempt_of_a_rail_that_has_never_opened_too) {
+    RailLife life = RailLife::of_unopened(kPatience.hold, kStart);
+    EXPECT_EQ(list(life.on(On::kTick, *life.next_tick())), std::vector{Do::kReopen});
+    EXPECT_EQ(list(life.on(On::kPeerDown, kStart, 2)), (std::vector{Do::kAbandon, Do::kSendClosed}));
+    EXPECT_EQ(list(life.on(On::kPeerClosed, kStart, 2)), std::vector{Do::kRepeatAll});
+    EXPECT_EQ(life.state(), Is::kDown);
+}
+
 TEST(RailLife, tries_to_open_a_rail_that_has_never_opened_less_often) {
     RailLife life = RailLife::of_unopened(kPatience.hold, kStart);
     EXPECT_EQ(life.state(), Is::kDown);

@@ -56,6 +56,22 @@ TEST(Rails, keep_their_numbers_when_another_fails_or_comes_up) {
     EXPECT_EQ(rails[3].name, 13);
 }
 
+TEST(Rails, visit_a_rail_and_its_reader_but_none_that_could_not_be_made) {
+    Rails<Plain> rails = gapped();
+    const auto names_of = [&](sched::RailIndex number) {
+        std::vector<int> names;
+        rails.for_both(number, [&](const Plain& rail) { names.push_back(rail.name); });
+        return names;
+    };
+    EXPECT_EQ(names_of(0), (std::vector{10}));
+    EXPECT_EQ(names_of(1), (std::vector<int>{}));
+    EXPECT_EQ(names_of(2), (std::vector{12})) << "closed";
+    rails.put_reader(3, std::make_unique<Plain>(Plain{RailState::kUp, 23}));
+    rails.put_reader(2, std::make_unique<Plain>(Plain{RailState::kClosed, 22}));
+    EXPECT_EQ(names_of(3), (std::vector{13, 23}));
+    EXPECT_EQ(names_of(2), (std::vector{12})) << "the reader did not open";
+}
+
 TEST(Rails, stay_where_they_are_as_others_are_put) {
     Rails<Plain> rails;
     Plain* const first = rails.put(std::make_unique<Plain>());

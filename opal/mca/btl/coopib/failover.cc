@@ -60,14 +60,14 @@ void stop(Channel& channel, sched::RailIndex number) {
     watch(channel);
     forget_times(channel);
     if (channel.rails[number].state == rail::RailState::kUp) channel.shut(number);
-    for_both(channel, number, stop_queue_pair);
+    channel.rails.for_both(number, stop_queue_pair);
     if (channel.partition_ns == 0 && !channel.has_usable_rail()) begin_partition(channel);
     if (!holds(Rule::kFollowers))
         for (Work* work = channel.rails[number].posted.front(); work != nullptr;
              work = channel.rails[number].posted.next(work))
             work->follows = false;
-    for_both(channel, number, [&](Rail& rail) { channel.displace_posted(rail); });
-    for_both(channel, number, [&](Rail& rail) { channel.resubmit_waiting(rail); });
+    channel.rails.for_both(number, [&](Rail& rail) { channel.displace_posted(rail); });
+    channel.rails.for_both(number, [&](Rail& rail) { channel.resubmit_waiting(rail); });
 }
 
 // --- coming back -----------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
 // --- decisions -------------------------------------------------------------------------------------------------------
 
 void destroy(Channel& channel, sched::RailIndex number) {
-    for_both(channel, number, [](Rail& rail) {
+    channel.rails.for_both(number, [](Rail& rail) {
         if (!rail.drained) rail.qp.destroy();
         rail.drained = true;
     });
@@ -267,7 +267,7 @@ void on_reopened(Channel& channel, News& news) {
     happen(channel, news.rail, LifeEvent::kEstablished);
     // The completion queue has no place for more as long as the old queue pair has some.
     bool takes_lists = true;
-    for_both(channel, news.rail, [&](const Rail& rail) { takes_lists &= rail.depth() >= channel.most_pieces; });
+    channel.rails.for_both(news.rail, [&](const Rail& rail) { takes_lists &= rail.depth() >= channel.most_pieces; });
     if (!takes_lists) begin_repair(channel, news.rail, "its send queue is too short");
 }
 
@@ -296,7 +296,7 @@ void forget_retired(Module& m, Channel& channel) {
 void note_drained(Channel& channel, sched::RailIndex number) {
     if (channel.repair[number].life.state() != path::LifeState::kClosing) return;
     bool both = true;
-    for_both(channel, number, [&](const Rail& each) { both &= each.drained; });
+    channel.rails.for_both(number, [&](const Rail& each) { both &= each.drained; });
     if (both) happen(channel, number, LifeEvent::kDrained);
 }
 
@@ -319,8 +319,8 @@ bool lacks_rail(const Channel& channel) {
 bool has_stranded(Channel& channel) {
     bool some = false;
     for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
-        if (channel.rails.find(number) != nullptr && !channel.repair[number].life.carries_data())
-            for_both(channel, number, [&](const Rail& rail) { some |= !rail.posted.empty(); });
+        if (!channel.repair[number].life.carries_data())
+            channel.rails.for_both(number, [&](const Rail& rail) { some |= !rail.posted.empty(); });
     return some;
 }
 

@@ -102,12 +102,13 @@ void end_stripes_before(Channel& channel, Rail& rail, sched::SequenceNumber foll
 
 void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
     RailRepair& repair = channel.repair[number];
-    if (all && repair.arrived && holds(Rule::kArrived))
-        end_stripes_before(channel, channel.rails[number], *repair.arrived);
-    for_both(channel, number, [&](Rail& rail) {
-        end_those_that_have_arrived(channel, rail, all);
-        const bool writes_in_order = has_writes_in_order(rail);
-        channel.resubmit_posted(rail, [&](Work& work) {
+    Rail* const rail = channel.rails.find(number);
+    if (all && rail != nullptr && repair.arrived && holds(Rule::kArrived))
+        end_stripes_before(channel, *rail, *repair.arrived);
+    channel.rails.for_both(number, [&](Rail& each) {
+        end_those_that_have_arrived(channel, each, all);
+        const bool writes_in_order = has_writes_in_order(each);
+        channel.resubmit_posted(each, [&](Work& work) {
             if (!all && !is_safe(channel, work, writes_in_order)) return false;
             if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
             ++repair.repeated;

@@ -18,11 +18,4 @@ void repeat_all(Channel& channel, sched::RailIndex number);
 // is not drained complete by themselves (progress.cc). Precondition: all completions that were polled have been handled.
 void end_messages(Channel& channel);
 
-// Calls each(rail) for the rail and for its queue pair for reads.
-template <class Each>
-void for_both(Channel& channel, sched::RailIndex number, Each each) {
-    each(channel.rails[number]);
-    if (Rail* const reader = channel.rails.reader(number)) each(*reader);
-}
-
 }  // namespace coop::ib

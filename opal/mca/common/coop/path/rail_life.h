@@ -67,7 +67,8 @@ enum class LifeDo : std::uint8_t {
     kStop,        // bring the queue pair to the error state and drain it; then on(kDrained). No new requests
     kDestroy,     // it is not drained in time: destroy it, so that nothing comes back any more
     kRepeatSafe,  // repeat sends and reads that did not complete over other rails
-    kRepeatAll,   // repeat the rest, and messages that the peer's process has not acknowledged
+    kRepeatAll,   // repeat the rest, and messages that the peer's process has not acknowledged. Also if the rail
+                  // has never opened; then there may be no queue pair
     kSendDown,    // send DOWN of generation()
     kSendClosed,  // send CLOSED of generation()
     kReopen,      // begin an attempt to connect generation() + 1; then on(kEstablished) or on(kGivenUp)

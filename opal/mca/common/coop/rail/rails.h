@@ -66,6 +66,13 @@ public:
     Rail* find(sched::RailIndex number) const noexcept { return number < all_.size() ? all_[number].get() : nullptr; }
     sched::RailMask up() const noexcept { return up_; }
 
+    // Calls each(rail) for the rail, if it could be made, and for its queue pair for reads.
+    template <class Each>
+    void for_both(sched::RailIndex number, Each each) const {
+        if (Rail* const rail = find(number)) each(*rail);
+        if (Rail* const its_reader = reader(number)) each(*its_reader);
+    }
+
     void set_state(sched::RailIndex number, RailState state) noexcept {
         all_[number]->state = state;
         up_ = state == RailState::kUp ? up_ | sched::bit_of(number) : up_ & ~sched::bit_of(number);
