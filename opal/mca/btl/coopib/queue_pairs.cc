@@ -138,6 +138,8 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     rail->own_receives = sched::ReceiveCredits(caps.receives);
     if (post_receives(m, local.hca, caps.receives, nullptr, rail.get(), rail->receives)) return rail;
     not_used(rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);
+    use.cq_needed -= places;
+    --use.queue_pairs;
     return nullptr;
 }
 
