@@ -28,11 +28,24 @@ protected:
     void repeat() {
         channel.resubmit_posted(channel.rails[0], [](FakeWork&) { return true; });
     }
+    // With a new queue pair.
+    void come_back(RailIndex number, std::uint32_t generation = 2) {
+        auto rail = std::make_unique<FakeRail>();
+        rail->state = kUp;
+        rail->generation = generation;
+        rail->set_depth(kDepth);
+        rail->reads.reset(2);
+        rail->mark.rail = number;
+        retired.push_back(channel.rails.replace(number, std::move(rail), nullptr).first);
+        channel.admit(number, sched::RailState::kUp);
+    }
     bool is_posted(const FakeWork& work) const {
         for (const auto& each : channel.rails[1].qp.posted)
             if (each.id == &work) return true;
         return false;
     }
+
+    std::vector<std::unique_ptr<FakeRail>> retired;
 };
 
 TEST_F(RepairTest, a_message_behind_stripes_waits_until_they_have_ended_on_other_rails) {
@@ -135,6 +148,30 @@ TEST_F(RepairTest, a_refused_list_counts_as_posted_because_a_part_of_it_may_have
     EXPECT_EQ(known(0).in(sched::Direction::kOut).outstanding_bytes, 0u);
 }
 
+// --- credits ---------------------------------------------------------------------------------------------------------
+
+// The peer may use a new queue pair earlier. The generations between were skipped because they never carried data here.
+TEST_F(RepairTest, credits_for_the_next_queue_pair_count_also_after_skipped_generations) {
+    for (std::uint32_t generation = 2; generation < 40; generation += 1 + generation % sched::Grant::kMostAhead) {
+        stop();
+        ASSERT_TRUE(channel.on_grant({0, 5, (generation - 1) % sched::Grant::kGenerations}));
+        come_back(0, generation);
+        EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits + 5) << generation;
+    }
+}
+
+TEST_F(RepairTest, credits_for_a_queue_pair_that_is_gone_are_void) {
+    stop();
+    come_back(0, 20);
+    constexpr std::uint32_t kMostPast = sched::Grant::kGenerations - sched::Grant::kMostAhead - 1;
+    for (std::uint32_t past = 1; past <= kMostPast; ++past) {
+        ASSERT_TRUE(channel.on_grant({0, 5, (19 - past) % sched::Grant::kGenerations}));
+        EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits) << past;
+    }
+    ASSERT_TRUE(channel.on_grant({0, 5, 19 % sched::Grant::kGenerations}));
+    EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits + 5);
+}
+
 // --- requests that keep their order -----------------------------------------------------------------------------------
 
 class InOrderTest : public RepairTest {
@@ -157,21 +194,9 @@ protected:
         channel.displace_posted(channel.rails[rail]);
         channel.resubmit_waiting(channel.rails[rail]);
     }
-    // With a new queue pair.
-    void come_back(RailIndex number) {
-        auto rail = std::make_unique<FakeRail>();
-        rail->state = kUp;
-        rail->set_depth(kDepth);
-        rail->reads.reset(2);
-        rail->mark.rail = number;
-        retired.push_back(channel.rails.replace(number, std::move(rail), nullptr).first);
-        channel.admit(number, sched::RailState::kUp);
-    }
     void repeat(RailIndex rail) {
         channel.resubmit_posted(channel.rails[rail], [](FakeWork&) { return true; });
     }
-
-    std::vector<std::unique_ptr<FakeRail>> retired;
 };
 
 TEST_F(InOrderTest, all_take_one_rail) {

@@ -7,7 +7,7 @@
 //     reserve  buffers for messages that carry only credits; these messages are sent without a credit
 //     the rest is owed to the sender from the start
 //
-// A queue pair that replaces another one has the next generation. Credits for the buffers of an earlier one are void.
+// A queue pair that replaces another one has a later generation. Credits for the buffers of an earlier one are void.
 //
 // Units: buffers. Threading: none; the caller holds the lock of the channel. Ownership: plain values, no
 // allocation.
@@ -30,6 +30,9 @@ struct Grant {
     std::uint32_t generation = 0;  // queue pairs that the rail has had before, modulo kGenerations
 
     static constexpr std::uint32_t kMax = 0x7f, kGenerations = 16;
+    // How far the generation of a grant may be ahead. Others count as past: a grant may be that late if its message is
+    // repeated.
+    static constexpr std::uint32_t kMostAhead = 4;
     std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | generation << 7 | count); }
     static Grant of(std::uint16_t word) noexcept {
         return {static_cast<RailIndex>(word >> 11), word & kMax, word >> 7 & (kGenerations - 1)};
