@@ -534,6 +534,7 @@ void repair(Module& m) {
     Guard guard(m);
     m.next_repair_ns = now + kPause;
     if (now >= m.next_look_ns) look_around(m, now);
+    if (m.repairing == 0) return;
     for (const auto& [id, endpoint] : m.endpoints)
         if (endpoint->channel && endpoint->channel->watched) look_after(m, *endpoint->channel, now);
 }
