@@ -109,6 +109,9 @@ needs_the_answer() { # PML
 # Processes that do not call MPI.
 failover_of_the_absent() {
     local pml
+    # The other process has used up the buffers of the one that computes, and then acknowledges what it receives.
+    check "a_process_computes.acknowledgements_wait" loses_no_rail true --hosts 2 --hcas 2 --profile nosrq -- --mca pml ob1 \
+        --mca btl_coopib_ring_peers 0 --mca btl_coopib_eager_limit 16384 -- crowd 4 16000
     for pml in ob1 coop; do
         check "a_process_leaves.$pml" outlives --mca pml "$pml"
         check "a_process_leaves_without_a_word.$pml" needs_the_goodbye "$pml"

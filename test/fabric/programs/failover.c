@@ -19,6 +19,7 @@
  *       add      both ranks add to a counter in the memory of rank 1
  *       compute  two messages from rank 0 to 1; before the end of the first one rank 0 computes for SECONDS, before that of the
  *                second one rank 1. The other rank waits
+ *       crowd    both ranks start 500 messages at once, and rank 0 computes for SECONDS before it waits for them
  * After it has checked messages of 'both' and 'epoch', a rank changes its memory, and no late write may change it back.
  * Rank 0 prints 'started', makes the file COOP_TEST_STARTED, if this is set, and prints at the end the bytes per second of each
  * tenth of a second. Exit code 1 on failure. */
@@ -318,6 +319,25 @@ static uint64_t computations(void) {
     return number;
 }
 
+static uint64_t crowd(void) {
+    static uint64_t* out[WIDE_WINDOW];
+    static uint64_t* in[WIDE_WINDOW];
+    MPI_Request requests[2 * WIDE_WINDOW];
+    for (int i = 0; i < WIDE_WINDOW; ++i) {
+        in[i] = malloc(most);
+        MPI_Irecv(in[i], (int)most, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; i < WIDE_WINDOW; ++i) {
+        out[i] = malloc(most);
+        fill(out[i], most, (uint64_t)i, 0);
+        MPI_Isend(out[i], (int)most, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[WIDE_WINDOW + i]);
+    }
+    if (rank == 0) usleep((useconds_t)(seconds * 1e6));
+    MPI_Waitall(2 * WIDE_WINDOW, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < WIDE_WINDOW; ++i) check("a message of many", in[i], most, (uint64_t)i);
+    return WIDE_WINDOW;
+}
+
 int main(int argc, char** argv) {
     int provided;
     if (argc > 2 && argv[2][0] == '/') file = argv[2];
@@ -355,6 +375,7 @@ int main(int argc, char** argv) {
     else if (strcmp(kind, "watch") == 0) number = epochs(1);
     else if (strcmp(kind, "add") == 0) number = additions();
     else if (strcmp(kind, "compute") == 0) number = computations();
+    else if (strcmp(kind, "crowd") == 0) number = crowd();
     else MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {

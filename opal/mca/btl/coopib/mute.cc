@@ -9,9 +9,12 @@
 namespace coop::ib {
 namespace {
 
-// The peer's queue pairs without receive credits take from a queue that may be empty while the peer computes.
+// Without receive credits, the peer's queue pairs take from a queue that may be empty while the peer computes. With
+// credits, there is a buffer for each message that takes one; few are kept for the messages that return credits and
+// take none.
 bool may_wait_for_buffer(const Rail& rail, Work& work) {
-    return !rail.counts_credits && work.kind == WorkKind::kSend && Fragment::of(work).ring_address == 0;
+    const bool has_buffer = rail.counts_credits && work.wants_credit;
+    return work.kind == WorkKind::kSend && Fragment::of(work).ring_address == 0 && !has_buffer;
 }
 
 path::Pending pending_on(const Channel& channel, Rail& rail) {
