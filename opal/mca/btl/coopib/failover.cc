@@ -193,9 +193,15 @@ void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
 
 // --- decisions -------------------------------------------------------------------------------------------------------
 
+// From now on another queue pair, perhaps of another peer, may have its number.
+void destroy_queue_pair(Module& m, Rail& rail) {
+    m.uses[rail.local_hca].qp_users.erase(rail.qp.number());
+    rail.qp.destroy();
+}
+
 void destroy(Channel& channel, sched::RailIndex number) {
-    channel.rails.for_both(number, [](Rail& rail) {
-        if (!rail.drained) rail.qp.destroy();
+    channel.rails.for_both(number, [&](Rail& rail) {
+        if (!rail.drained) destroy_queue_pair(channel.module, rail);
         rail.drained = true;
     });
 }

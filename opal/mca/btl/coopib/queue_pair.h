@@ -71,13 +71,16 @@ public:
         ibv_qp_init_attr init{};
         return ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_RTS;
     }
-    void destroy() noexcept { qp_.reset(); }
-    std::uint32_t number() const noexcept { return number_; }
+    void destroy() noexcept {
+        qp_.reset();
+        number_ = 0;
+    }
+    std::uint32_t number() const noexcept { return number_; }  // 0, which no other one has, after destroy()
     ibv_qp* get() const noexcept { return qp_; }
 
 private:
-    rail::Qp qp_;  // null after destroy()
-    std::uint32_t number_ = 0;
+    rail::Qp qp_;               // null after destroy()
+    std::uint32_t number_ = 0;  // a later queue pair may get the same one after destroy()
 };
 static_assert(rail::QueuePair<QueuePair>);
 
