@@ -688,6 +688,7 @@ coopib_puts() {
         check "puts.riders_wait_for_room_and_credits.$pml" on_ground nosrq "$pml" --mca btl_coopib_send_depth 4 --mca btl_coopib_receives 16 "$puts" riders 2
         check "puts.whole_ones_end_with_their_last_word.one_rail.$pml" on_ground one_rail "$pml" "$puts" tails
         check "puts.whole_ones_end_with_their_last_word.unequal.$pml" on_ground unequal "$pml" "$puts" tails
+        check "puts.reads_end_after_the_puts_before_them.$pml" on_ground two_hcas "$pml" "$puts" reads
         check "puts.writes_land_in_order.$pml" on_ground two_hcas "$pml" "$puts" order yes
         check "puts.writes_land_out_of_order.$pml" on_ground unordered "$pml" "$puts" order no
     done

@@ -7,6 +7,7 @@
 //     coopib_puts messages         by a message that is sent at once; fails where the message overtakes the data
 //     coopib_puts tails            by the last word of an undivided put, which the receiver polls
 //     coopib_puts striped_tails    the same for a put that may be striped; fails where the last stripe comes first
+//     coopib_puts reads            by reads behind several puts at once, which must end after them
 //     coopib_puts order yes|no     each rank writes to itself, first without a connection; then writes land in order or not
 //
 // Exit code 1 if a byte is wrong, or if the transport does not behave as btl_extension.h says.
@@ -289,6 +290,40 @@ void tails(bool whole) {
     }
 }
 
+struct Behind {
+    std::atomic<bool> puts[kSlots];
+    std::atomic<bool> read{false};
+};
+
+void on_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, Handle*, void*, void* data, int status) {
+    auto& behind = *static_cast<Behind*>(data);
+    if (status != OPAL_SUCCESS) fail("a read has failed");
+    for (const auto& put : behind.puts)
+        if (!put.load()) fail("a read has ended before a put that was started earlier");
+    behind.read = true;
+}
+
+// The puts are so many that some wait for the others before they are striped.
+void reads() {
+    mca_btl_base_endpoint_t* const to = endpoint_of(peer);
+    Memory in(to), out(to), read(to);
+    Remote remote(in);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int round = 0; round < kRounds; ++round) {
+        Behind behind;
+        std::uint64_t since = 0;
+        for (std::size_t slot = 0; slot < kSlots; ++slot)
+            put(to, out.slot(slot), remote.address + slot * kStride, out.handle, remote.key(), kLargest, {},
+                behind.puts[slot]);
+        if (!extension->needs_read_behind(btl, to, since) ||
+            !extension->read_behind(btl, to, read.data, remote.address, read.handle, remote.key(), since, on_read,
+                                    &behind))
+            fail("no read was started");
+        wait_for(behind.read);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);  // the peer still writes
+}
+
 // Rank and peer are the same here, so that the address is known without a message, and there is no connection yet.
 void order(bool expected) {
     mca_btl_base_endpoint_t* const self = endpoint_of(rank);
@@ -323,6 +358,7 @@ int main(int argc, char** argv) {
     if (what == "riders") notices(Notice::kRider, static_cast<std::uint32_t>(std::stoul(more)));
     else if (what == "messages") notices(Notice::kMessage, 1);
     else if (what == "tails" || what == "striped_tails") tails(what == "tails");
+    else if (what == "reads") reads();
     else if (what == "order") order(more == "yes");
     else fail("nothing to do");
     MPI_Barrier(MPI_COMM_WORLD);

@@ -157,9 +157,11 @@ void cut(Module& m, RdmaOp& op) {
         add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
-// On the queue pairs of the writes, because an HCA executes the requests of a queue pair in order.
+// On the queue pairs of the writes, because an HCA executes the requests of a queue pair in order. Writes that have
+// waited for a rail with the read may not be cut yet. If the last rail fails with one of them, the read waits again.
 void start_behind(Module& m, RdmaOp& op) {
-    const Channel& channel = *op.endpoint->channel;
+    Channel& channel = *op.endpoint->channel;
+    if (!cut_writes(m, channel) || !channel.has_usable_rail()) return op.endpoint->waiting_ops.push_front(&op);
     const sched::RailMask rails = op.behind & channel.rails.up();
     op.missing = sched::SentStripes(sched::count_of(rails));
     std::uint32_t place = 0;

@@ -106,12 +106,14 @@ int transfer_pieces(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoin
 
 namespace {
 
-// Rails that have carried writes since then, if the target has several HCAs. Before the connection, writes wait for it; then
-// all rails may carry them.
-sched::RailMask rails_to_read_behind(const Endpoint& endpoint, std::uint64_t since) {
+// Rails that carry writes that have begun since then, if the target has several HCAs. Before the connection, and after
+// the loss of the last rail, writes wait; then all rails may carry them.
+sched::RailMask rails_to_read_behind(Module& m, const Endpoint& endpoint, std::uint64_t since) {
     if (has_one_hca(endpoint.remote)) return 0;
     if (!endpoint.connected.load(std::memory_order_relaxed)) return ~sched::RailMask{0};
-    const Channel& channel = *endpoint.channel;
+    Channel& channel = *endpoint.channel;
+    // Those that have not been cut have no rail yet. The last rail may fail with one of them.
+    if (!cut_writes(m, channel) || !channel.has_usable_rail()) return ~sched::RailMask{0};
     // Writes that are repeated may take any rail.
     const sched::RailMask written = channel.displaced() != 0 ? ~sched::RailMask{0} : channel.writes.since(since);
     return written & channel.rails.up();
@@ -120,8 +122,9 @@ sched::RailMask rails_to_read_behind(const Endpoint& endpoint, std::uint64_t sin
 }  // namespace
 
 bool needs_read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, std::uint64_t since) {
-    Guard guard(Module::of(btl));
-    return rails_to_read_behind(*endpoint, since) != 0;
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    return rails_to_read_behind(m, *endpoint, since) != 0;
 }
 
 bool read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
@@ -129,7 +132,7 @@ bool read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, 
                  mca_btl_base_rdma_completion_fn_t callback, void* data) {
     Module& m = Module::of(btl);
     Guard guard(m);
-    const sched::RailMask rails = rails_to_read_behind(*endpoint, since);
+    const sched::RailMask rails = rails_to_read_behind(m, *endpoint, since);
     if (endpoint->connected.load(std::memory_order_relaxed)) since = endpoint->channel->writes.now();
     if (rails == 0) return false;
     RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, 1,
