@@ -452,6 +452,7 @@ void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& pa
         if (!holds(Rule::kClosed)) repair.life.repeat_early_for_test();
         repair.lost_ns = now;
         repair.path = paths[i];
+        if (Rail* const rail = channel.rails.find(number)) rail->last_follower = take_early_follower(channel, *rail);
         repair.wants_reader = opened ? reader_of(channel, number) != nullptr : paths.size() > rails;
         if (repair.wants_reader) repair.reader_path = paths[rails + i];
     }
