@@ -64,6 +64,16 @@ TEST(Port, other_length_or_version_or_magic_is_named) {
     EXPECT_NE(wrong({}).find("length"), std::string::npos);
 }
 
+// A transport has as many keys of each region of memory as it can handle HCAs.
+TEST(Port, an_hca_beyond_the_most_of_the_transport_is_named) {
+    PortList list = two_ports();
+    list.ports[1].hca = 8;
+    EXPECT_EQ(wrong(pack(list)), "");
+    EXPECT_EQ(std::get<std::string>(unpack(pack(list), 8)), "list of ports: HCA is 8, expected 0..7");
+    list.ports[1].hca = 7;
+    EXPECT_TRUE(std::holds_alternative<PortList>(unpack(pack(list), 8)));
+}
+
 TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].mtu = 6; }).find("MTU code is 6, expected 1..5"),
               std::string::npos);

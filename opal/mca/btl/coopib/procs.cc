@@ -45,7 +45,7 @@ std::optional<path::PortList> read_ports(const opal_process_name_t& name, Card& 
     if (size < sizeof card) return std::nullopt;
     std::memcpy(&card, bytes, sizeof card);
     if (card.wire_version != kWireVersion) return std::nullopt;
-    auto unpacked = path::unpack(std::as_bytes(std::span(bytes + sizeof card, size - sizeof card)));
+    auto unpacked = path::unpack(std::as_bytes(std::span(bytes + sizeof card, size - sizeof card)), kMostRkeys);
     if (const auto* wrong = std::get_if<std::string>(&unpacked)) {
         why = *wrong;
         return std::nullopt;

@@ -52,9 +52,9 @@ void check_addresses(Fields& fields, const PortRecord& r) {
         .in("the part that the LMC takes of the LID", r.lid % lids, 0, 0);
 }
 
-void check_record(Fields& fields, const PortRecord& r) {
+void check_record(Fields& fields, const PortRecord& r, std::size_t most_hcas) {
     fields.in("port number", r.port, 1, UINT8_MAX)
-        .in("HCA", r.hca, 0, kMaxPorts - 1)
+        .in("HCA", r.hca, 0, most_hcas - 1)
         .in("link layer", static_cast<std::uint8_t>(r.link_layer), 1, 2);
     if (!fields.ok()) return;
     check_addresses(fields, r);
@@ -116,7 +116,7 @@ std::vector<std::byte> pack(const PortList& list) {
     return bytes;
 }
 
-Unpacked unpack(std::span<const std::byte> bytes) {
+Unpacked unpack(std::span<const std::byte> bytes, std::size_t most_hcas) {
     Fields fields("list of ports");
     ListHeader header{};
     if (!fields.in("length in bytes", bytes.size(), sizeof header, packed_bytes(kMaxPorts)).ok()) return fields.wrong();
@@ -126,7 +126,7 @@ Unpacked unpack(std::span<const std::byte> bytes) {
     PortList list{header.limits, std::vector<PortRecord>(header.count)};
     for (std::size_t i = 0; i < list.ports.size(); ++i) {
         std::memcpy(&list.ports[i], bytes.data() + packed_bytes(i), sizeof(PortRecord));
-        check_record(fields, list.ports[i]);
+        check_record(fields, list.ports[i], most_hcas);
     }
     if (!fields.ok()) return fields.wrong();
     return list;

@@ -115,9 +115,9 @@ constexpr std::size_t packed_bytes(std::size_t ports) noexcept {
 }
 COOP_EXPORT std::vector<std::byte> pack(const PortList& list);
 
-// The list, or an error message.
+// The list, or an error message. `most_hcas`: the HCAs that the caller can handle; numbers of HCAs are smaller.
 using Unpacked = std::variant<PortList, std::string>;
-COOP_EXPORT Unpacked unpack(std::span<const std::byte> bytes);
+COOP_EXPORT Unpacked unpack(std::span<const std::byte> bytes, std::size_t most_hcas = kMaxPorts);
 
 // How two processes reach each other: within a common network or, if they have none, across routers.
 enum class Reach : std::uint8_t { kNetwork, kRouted };
