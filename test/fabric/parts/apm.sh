@@ -66,6 +66,16 @@ software_takes_over() {
     [ $status = 0 ] && ended_well && moved && lost_a_rail
 }
 
+# Without failover, the queue pair goes on over the path that it has, and the process says so once.
+goes_on_after_an_error() {
+    local status=0 preload=$results/bin-mpi/fail_migrations.so
+    ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$preload" "$here/programs/fail_migrations.c" -ldl || return 1
+    failing "$@" sh -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$preload" -- both 2 16 200 4096 || status=$?
+    cat "$log.job"
+    [ $status = 0 ] && ended_well && grep -q '^  Reason: its HCA reports a path migration error' "$log.job" &&
+        [ "$(grep -c '^A rail has no alternate path' "$log.job")" -le 2 ]
+}
+
 # shellcheck disable=SC2086 # lengths are words
 apm_alone() {
     local pml on=0 quick
@@ -84,6 +94,7 @@ apm_alone() {
         check "without_srq.$pml" moves 'sleep 0.5; f port h0/coop0/1 down' "${ports[@]}" --profile nosrq -- --mca pml "$pml" \
             --mca btl_coopib_apm auto -- both 2 $sizes
     done
+    check "migration_error" goes_on_after_an_error 'sleep 0.5; f port h0/coop0/1 down' "${ports[@]}" -- --mca pml ob1 --mca btl_coopib_apm port
     check "off" ends_saying 'A rail of btl/coopib has failed' 'sleep 0.5; f lid 4 down' "${lids[@]}" -- --mca pml ob1 --mca btl_coopib_timeout 11 \
         --mca btl_coopib_max_paths 1 -- both 4 $sizes
     check "alternate_fails_too" ends_saying 'A rail of btl/coopib has failed' 'sleep 0.5; f lid 4 down; f lid 5 down' "${lids[@]}" -- --mca pml ob1 \

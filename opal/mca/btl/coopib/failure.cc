@@ -72,6 +72,11 @@ void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& eve
     if (user == m.uses[hca].qp_users.end()) return;
     Channel& channel = *user->second->channel;
     Rail* const rail = find_rail(channel, hca, event.number);
+    // The queue pair goes on over the path that it has. With failover, it is exchanged for one that can migrate.
+    if (event.type == IBV_EVENT_PATH_MIG_ERR && !channel.repairs) {
+        if (rail != nullptr) path_not_loaded(channel, *rail, "its HCA reports a path migration error");
+        return;
+    }
     carry_out(channel.on_rail_event(rail, rail::RailEvent::kQueuePairError), channel, rail,
               {"none (asynchronous event)", hca, ibv_event_type_str(event.type), 0});
 }

@@ -17,7 +17,7 @@ namespace coop::rail {
 enum class Meaning : std::uint8_t {
     kNothing,   // no consequence, or handled elsewhere
     kNotice,    // a port has changed: its rails may be slow, fail, or work again
-    kRailLost,  // a queue pair is in error
+    kRailLost,  // a queue pair is in error, or cannot migrate any more
     kHcaLost,   // the HCA or one of its queues is in error: the HCA is unusable
 };
 Meaning meaning_of(ibv_event_type type) noexcept;
