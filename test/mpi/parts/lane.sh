@@ -54,6 +54,7 @@ part_lane() {
         [ -n "$san" ] || check "lane.a_stream_tries_lengths_without_memory.$pages" lane_job 2 --mca pml_coop_fault "pages:$pages" \
             --mca pml_coop_lane_small_max 65536 "$bin/lane" refused --only a_stream_tries_two_lengths_of_the_ring
     done
+    part_lane_calls
     check lane.cases_of_four_ranks lane_job 4 --mca mpi_yield_when_idle 1 "$bin/lane"
     check lane.cases_of_sixteen_ranks lane_job 16 --mca mpi_yield_when_idle 1 "$bin/lane" --only everyone_to_everyone
     check lane.cases_through_the_smallest_ring lane_job 2 --mca pml_coop_lane_memory 16384 "$bin/lane" small_ring
@@ -123,6 +124,15 @@ part_lane() {
     lane_storm with_fewer_rings_than_ranks 4 2000 --mca pml_coop_lane_memory 32768 -- --seed 7
     part_lane_apart
     [ -n "$san" ] || check lane.a_rank_is_killed killed_on_lane
+}
+
+# What a call does beside the message that it finds in the lane.
+part_lane_calls() {
+    if [ "$(nproc)" -lt 2 ]; then
+        report_skip lane.lane_calls "two processes share one core"
+        return
+    fi
+    lane_cases 2 lane_calls
 }
 
 # Messages that are too long for the lane, until the receiver finds that they are quicker through it.

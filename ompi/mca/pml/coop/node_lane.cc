@@ -196,7 +196,8 @@ bool take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
 int poll_now(Receiving& it) noexcept {
     const auto is_gone = [&it](std::uint32_t ring) { return !node::is_locked_elsewhere(it.segment.ticket().fd, ring); };
     const int packets = it.inbox.poll(take, damaged, is_gone);
-    if (packets > 0) lane_arrivals.store(lane_arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    std::atomic<std::uint32_t>& polls = lane_arrivals.polls;
+    if (packets > 0) polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return packets;
 }
 
@@ -335,7 +336,7 @@ std::uint32_t LaneOut::parts_bytes(std::size_t payload) noexcept {
 }
 
 void LaneOut::publish(std::uint8_t kind, std::uint32_t bytes) noexcept {
-    const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+    const std::uint32_t arrived = lane_arrivals.polls.load(std::memory_order_relaxed);
     const bool answers = std::exchange(arrived_, arrived) != arrived;
     if (answers && !turns_) prepare_slots();
     writer_.publish(kind, bytes, answers && kind == kInParts, has_taken());

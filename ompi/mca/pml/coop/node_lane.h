@@ -50,8 +50,12 @@ struct LaneCard {
     std::uint64_t nonce = 0;
 };
 
-// How often this process has found packets in its rings; may wrap.
-inline std::atomic<std::uint32_t> lane_arrivals{0};
+// What each poll of the rings that finds packets counts, in one cache line.
+struct alignas(64) LaneArrivals {
+    std::atomic<std::uint32_t> polls{0};  // that have found packets; may wrap
+    int since_progress = 0;               // packets that wait_on_lane() has found since it called opal_progress()
+};
+inline constinit LaneArrivals lane_arrivals;
 
 // Our end of the ring to a neighbour. How a message may go depends on its length:
 //
@@ -252,7 +256,7 @@ private:
 
     template <class Write>
     [[gnu::always_inline]] bool put_now(wire::Kind kind, std::size_t bytes, Write& write) noexcept {
-        const std::uint32_t arrived = lane_arrivals.load(std::memory_order_relaxed);
+        const std::uint32_t arrived = lane_arrivals.polls.load(std::memory_order_relaxed);
         const bool answers = arrived != arrived_;
         if (answers && may_take_slot(bytes) && takes_slot(kind, static_cast<std::uint32_t>(bytes))) [[unlikely]]
             return put_in_slot(kind, arrived, write);
@@ -301,7 +305,7 @@ private:
     node::LaneWriter<node::LaneMemory> writer_;  // under `lock_`
     node::LaneLaps laps_;                        // under `lock_`
     std::uint32_t provided_;                     // bytes of the ring that the system has provided; under `lock_`
-    std::uint32_t arrived_ = 0;                  // lane_arrivals at the last packet; under `lock_`
+    std::uint32_t arrived_ = 0;                  // lane_arrivals.polls at the last packet; under `lock_`
     const std::uint64_t neighbour_;              // its name; 0: no slots are used
     node::LaneTurns* turns_ = nullptr;           // of its ring in our memory; null: not found; under `lock_`
     unsigned searches_ = 0;                      // answers without `turns_`; under `lock_`
@@ -338,17 +342,28 @@ void report_missing_lane() noexcept;
 // reports unless the lane was asked for.
 void report_lane_missed(int error) noexcept;
 
+// opal_progress() on behalf of wait_on_lane().
+inline void progress_others() noexcept {
+    lane_arrivals.since_progress = 0;
+    opal_progress();
+}
+
 // Waits until done(). A short message on the lane is found sooner than by opal_progress(), which asks everybody. But
-// packets that keep coming do not hold up the rest, and work of our own, such as a copy that we share, does not wait for
-// the looks.
+// packets that keep coming do not hold up the rest, not even if each call finds its packet at once. Nor does work of
+// our own, such as a copy that we share, wait for the looks. Only if no threads meet in MPI.
 template <class Done>
 void wait_on_lane(Done&& done) noexcept {
-    constexpr int kLooks = 16;  // at the lane, for each call of opal_progress()
+    constexpr int kLooks = 16, kPackets = 64;  // at the lane, and from it, for each call of opal_progress()
+    if (lane_arrivals.since_progress >= kPackets) [[unlikely]]
+        progress_others();
     for (int looks = 1; !done(); ++looks) {
-        if (poll_lane() > 0 && done()) return;
+        if (const int packets = poll_lane(); packets > 0) {
+            lane_arrivals.since_progress += packets;
+            if (done()) return;
+        }
         const bool has_work = (module.copying.length.load(std::memory_order_relaxed) |
                                module.deferred.length.load(std::memory_order_relaxed)) != 0;
-        if (has_work || looks % kLooks == 0) opal_progress();
+        if (has_work || looks % kLooks == 0) progress_others();
     }
 }
 
