@@ -84,6 +84,8 @@ part_lane() {
     done
     for topic in intercomm communicators threads finalizing serialized; do lane_cases 3 "$topic"; done
     check lane.dynamic_processes launch both 2 "${laned[@]}" "$bin/dynamic"
+    check lane.messages_do_not_overtake_those_that_a_transport_still_keeps launch both 2 "${laned[@]}" --mca mpi_yield_when_idle 1 \
+        "$bin/lane_guests"
     # Needs half a gigabyte. The rings are full all the time.
     [ -n "$san" ] || check lane.three_hundred_thousand_sends_wait_for_their_receives lane_job 2 "$bin/shortage" \
         --only three_hundred_thousand_sends_wait_for_their_receives

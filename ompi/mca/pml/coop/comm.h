@@ -120,6 +120,9 @@ struct Peer {
         if (neighbour) neighbour->begin_answer();
     }
 
+    // As for Neighbour.
+    Unsent* begin_unsent() const noexcept { return neighbour ? neighbour->begin_unsent() : nullptr; }
+
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
 
     std::uint32_t job_rank() const noexcept { return proc->super.proc_name.vpid; }

@@ -151,16 +151,17 @@ bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t
 // overtake what is there, and if it does so by half of all sequence numbers, the receiver cannot tell the order.
 inline Sent send_control(const Peer& peer, mca_bml_base_btl_t& btl, wire::Kind kind, const void* packet,
                          std::size_t bytes) noexcept {
-    if (kind != wire::Kind::kRts) peer.begin_answer();
+    const bool is_rts = kind == wire::Kind::kRts;
+    if (!is_rts) peer.begin_answer();
     LaneOut* const lane = peer.lane();
     if (!lane || bytes > lane->longest_payload() || module.faults.armed())
-        return send_control(btl, kind, packet, bytes);
+        return send_control(btl, kind, packet, bytes, is_rts ? &peer : nullptr);
     const auto write = [&](std::byte* body) {
         std::memcpy(body, packet, bytes);
         return bytes;
     };
     if (lane->put(kind, bytes, write)) return Sent::kYes;
-    return kind == wire::Kind::kRts ? Sent::kRefused : send_control(btl, kind, packet, bytes);
+    return is_rts ? Sent::kRefused : send_control(btl, kind, packet, bytes);
 }
 
 // Whether this process may send a message in parts: the receiver would wait for it if it lost its CPU in between.

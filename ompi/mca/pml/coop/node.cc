@@ -163,7 +163,7 @@ void Neighbour::open_lane_if_due(bool is_message) noexcept {
         Guard guard(module.lock);
         const std::int64_t left = lane_in.load(std::memory_order_relaxed);
         if (is_message && left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
-        if (left != 0) return;
+        if (left != 0 || !unsent->none()) return;
         lane = LaneOut::open(
             card.pid, name, lane_card, is_guest,
             {.may_copy = !copy_error && kernel_copies_messages(), .reads = copies_by_cma && kernel_copies_messages()},

@@ -35,8 +35,29 @@ struct BoardCard {
     std::uint64_t nonce_address = 0;  // of the nonce in the process; neighbours read it to test copies
 };
 
+// Counts the packets with sequence numbers that transports have accepted and perhaps not sent yet. A lane must not open
+// before they are sent: what goes through it would overtake them, and a receiver can order no more than half of all
+// sequence numbers. A transport may complete a packet after the Neighbour has gone, so the last of them destroys this.
+class Unsent {
+public:
+    // From the first packet until the lane opens or is given up. Each begin() is followed by end(), once.
+    void begin() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+    void end() noexcept {
+        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+    bool none() const noexcept { return holders_.load(std::memory_order_acquire) == 1; }
+
+private:
+    std::atomic<std::uint32_t> holders_{1};  // packets, and the Neighbour
+};
+
 // Another process of this node. Its Process owns it.
 struct Neighbour {
+    Neighbour() = default;
+    Neighbour(const Neighbour&) = delete;
+    Neighbour& operator=(const Neighbour&) = delete;
+    ~Neighbour() { unsent->end(); }
+
     BoardCard card{};
     std::uint64_t name = 0;                    // name_of() its process
     int copy_error = 0;                        // errno of the test copy; 0: it worked, or copies need no test
@@ -55,6 +76,7 @@ struct Neighbour {
     std::unique_ptr<LaneOut> lane;               // under Module::lock
     std::int64_t next_pause = kFirstPause;       // messages, if the lane cannot be opened; under Module::lock
     std::atomic<bool> lane_failed{false};        // it could not be opened so far
+    Unsent* const unsent = new Unsent;           // packets to it, while the lane may open
     rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
     static constexpr std::int64_t kNoLane = -1, kFirstPause = 1024, kLongestPause = 128 * kFirstPause;
 
@@ -73,6 +95,13 @@ struct Neighbour {
     bool may_have_lane() const noexcept {
         return lane_out.load(std::memory_order_relaxed) ||
                (lane_in.load(std::memory_order_relaxed) != kNoLane && !lane_failed.load(std::memory_order_relaxed));
+    }
+    // Called for each packet with a sequence number that a transport is about to accept and may keep. Returns what to
+    // tell when it has sent the packet; null: nothing, because no lane will open.
+    Unsent* begin_unsent() noexcept {
+        if (lane_in.load(std::memory_order_relaxed) == kNoLane) return nullptr;
+        unsent->begin();
+        return unsent;
     }
     // Called once for each message to it: opens the lane, or counts the message if others have to go before.
     void begin_message() noexcept {

@@ -17,7 +17,10 @@ void copy_into(mca_btl_base_descriptor_t& descriptor, const void* packet, std::s
     std::memcpy(descriptor.des_segments->seg_addr.pval, packet, bytes);
 }
 
-void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
+// The completion of a packet that no request waits for.
+void on_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int) {
+    if (auto* const unsent = static_cast<Unsent*>(descriptor->des_cbdata)) unsent->end();
+}
 
 Sent refused(Counter why) noexcept {
     module.counters.count(why);
@@ -51,7 +54,8 @@ bool send_copied(mca_bml_base_btl_t& btl, const BtlExtension* urgent, const void
 
 }  // namespace
 
-Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
+Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes,
+                  const Peer* peer) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
     const BtlExtension* const urgent = urgent_by(btl, kind);
     unsigned char copy[kLongestControl];
@@ -63,13 +67,20 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
     if (send_copied(btl, urgent, header, bytes, tag_of(kind))) return Sent::kYes;
 
     mca_btl_base_descriptor_t* descriptor = nullptr;
-    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
-    if (!descriptor) return refused(Counter::kRetryNoDescriptor);
+    Unsent* const unsent = peer ? peer->begin_unsent() : nullptr;
+    const std::uint32_t flags = kFlags | (unsent ? MCA_BTL_DES_SEND_ALWAYS_CALLBACK : 0);
+    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, flags);
+    if (!descriptor) {
+        if (unsent) unsent->end();
+        return refused(Counter::kRetryNoDescriptor);
+    }
     copy_into(*descriptor, header, bytes);
     if (urgent) urgent->make_urgent(btl.btl, descriptor);
-    descriptor->des_cbfunc = ignore_completion;
-    descriptor->des_cbdata = nullptr;
-    return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
+    descriptor->des_cbfunc = on_completion;
+    descriptor->des_cbdata = unsent;
+    const Sent sent = judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
+    if (sent == Sent::kRefused && unsent) unsent->end();
+    return sent;
 }
 
 mca_btl_base_descriptor_t* begin_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, std::size_t room,
@@ -98,7 +109,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 
-bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
+bool send_packet(const Peer& peer, mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
                  std::size_t bytes) noexcept {
     std::size_t none = 0;
     mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header + bytes, none,
@@ -107,9 +118,13 @@ bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::Mat
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     copy_into(*descriptor, &header, sizeof header);
     auto* const payload = static_cast<std::byte*>(descriptor->des_segments->seg_addr.pval) + sizeof header;
-    if (pack_next(convertor, payload, bytes) == bytes)
-        return finish_packet(btl, descriptor, wire::Kind::kMatch, ignore_completion, nullptr) == Sent::kYes;
-    mca_bml_base_free(&btl, descriptor);
+    if (pack_next(convertor, payload, bytes) != bytes) {
+        mca_bml_base_free(&btl, descriptor);
+        return false;
+    }
+    Unsent* const unsent = peer.begin_unsent();
+    if (finish_packet(btl, descriptor, wire::Kind::kMatch, on_completion, unsent) == Sent::kYes) return true;
+    if (unsent) unsent->end();
     return false;
 }
 

@@ -38,7 +38,9 @@ enum class Sent {
 
 // Sends a control packet without payload and callback: a header, and the handle, slot or pieces that follow it. It is
 // copied before this returns. `kind` also selects the fault knob that may damage it.
-Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept;
+// `peer`: of an RTS, which has a sequence number (Peer::begin_unsent()); null for other kinds.
+Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes,
+                  const Peer* peer = nullptr) noexcept;
 
 // A packet whose payload the BTL takes from the convertor's position. The caller writes the header into the first
 // `room` bytes.
@@ -101,7 +103,7 @@ inline bool send_long(mca_bml_base_btl_t& btl, const BtlExtension& extension, wi
 
 // Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. It is copied before this
 // returns. Returns false if there is no room just now.
-bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
+bool send_packet(const Peer& peer, mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
                  std::size_t bytes) noexcept;
 
 }  // namespace coop::pml

@@ -35,7 +35,7 @@ inline bool hand_over_at_once(Peer& peer, const void* buf, std::size_t count, om
 inline bool hand_over_later(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype,
                             const wire::MatchWords& header, std::size_t bytes) noexcept {
     StackConvertor convertor(peer, buf, count, datatype);
-    return send_packet(*peer.eager(), convertor.get(), header, bytes);
+    return send_packet(peer, *peer.eager(), convertor.get(), header, bytes);
 }
 
 // Sends a message in one packet, without a request. Returns false if the transport cannot take it now, earlier messages

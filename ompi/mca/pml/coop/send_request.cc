@@ -39,6 +39,7 @@ void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_ba
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS)
         transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
+    end_unsent(r);
     r.in_flight.down();
     advance(r);
     drop(r);
@@ -59,6 +60,7 @@ void complete_for_user(SendRequest& r) noexcept {
 
 Next wait_in_line(SendRequest& r) noexcept {
     Peer& peer = *r.peer;
+    begin_unsent(r);
     r.references.take();
     {
         Guard guard(module.lock);
@@ -73,6 +75,7 @@ Next wait_in_line(SendRequest& r) noexcept {
 
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor,
                wire::Kind kind) noexcept {
+    if (kind != wire::Kind::kFrag) begin_unsent(r);
     r.references.take();
     r.in_flight.up();
     const Sent sent = finish_packet(btl, descriptor, kind, on_packet_sent, &r);
@@ -405,6 +408,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.remote_pieces) Pieces;
     new (&r.in_flight) Count;
     new (&r.waiting) Waiting{{}, &r};
+    new (&r.unsent) std::atomic<Unsent*>(nullptr);
     new (&r.run) RdmaRun;
     r.id = 0;
     r.rdma = nullptr;

@@ -33,10 +33,11 @@ struct SendRequest {
     References references;
     Fate fate;
     Deferred deferred;
-    Waiting waiting;        // entry of Peer::line, before the first packet
-    bool first_in_line;     // was the first of the line, and returns to its head if refused
-    std::uint8_t patience;  // immediate sends left to try before a descriptor is used
-    Count in_flight;        // packets that transports have not completed
+    Waiting waiting;              // entry of Peer::line, before the first packet
+    std::atomic<Unsent*> unsent;  // counts its first packet (begin_unsent()); null: it is not counted
+    bool first_in_line;           // was the first of the line, and returns to its head if refused
+    std::uint8_t patience;        // immediate sends left to try before a descriptor is used
+    Count in_flight;              // packets that transports have not completed
 
     rndv::SendCall call;                 // the kind of MPI call
     std::size_t whole_max;               // the longest message in one packet, as it was when the id was reserved

@@ -119,7 +119,10 @@ Next start_whole(SendRequest& r) noexcept {
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
     const auto& b = r.base.req_base;
     const wire::MatchWords header = match_words(b.req_comm, b.req_tag, r.sequence);
-    if (send_immediate(btl, r.convertor(), header, r.bytes())) return eager_sent(r);
+    if (send_immediate(btl, r.convertor(), header, r.bytes())) {
+        end_unsent(r);
+        return eager_sent(r);
+    }
     if (prefers_to_wait(r, btl)) return wait_in_line(r);
     rewind(r);  // the attempt may have moved it
     std::size_t payload = r.bytes();
@@ -202,7 +205,10 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     if (payload == 0) {
         unsigned char packet[kLongestControl];
         const std::size_t bytes = write_rts(packet, header, r, offer);
-        if (send_control(*r.peer, btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) return Next::kGoOn;
+        if (send_control(*r.peer, btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) {
+            end_unsent(r);
+            return Next::kGoOn;
+        }
     } else if (r.lane) {
         const auto set_inline = [](wire::RtsHeader& h, std::size_t n) {
             h.inline_bytes = static_cast<std::uint32_t>(n);
