@@ -394,7 +394,9 @@ bool LaneOut::offer(std::uint32_t at, const wire::MatchWords& header, const char
     unsigned looks = 0;
     offering = this;
     wait_on_lane([&] {
-        if (++looks == kTooLate * in_time) withdraw_offer();
+        if (look_for_answer()) return true;
+        if (++looks != kTooLate * in_time) return false;
+        withdraw_offer();
         return look_for_answer();
     });
     offering = nullptr;
@@ -416,7 +418,9 @@ void LaneOut::write_offered() noexcept {
                 reinterpret_cast<const char*>(outstanding_.offer.address), outstanding_.bytes, [] {});
 }
 
-// The receiver may compute for minutes, or wait for something that this process does after the send.
+// The receiver may compute for minutes, or wait for something that this process does after the send. Only right after
+// look_for_answer() has found none: after an answer the receiver passes the record, and a packet that a callback has
+// sent meanwhile may lie in its place.
 void LaneOut::withdraw_offer() noexcept {
     node::LaneParts parts(area_.memory_of(ring_), outstanding_.at);
     if (outstanding_.is_copied || !outstanding_.offer.take_back(parts, area_.reading(ring_))) return;
