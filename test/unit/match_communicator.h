@@ -67,8 +67,10 @@ public:
 
 private:
     void take(Source& from, Message& message) {
-        if (Posted* posted = engine.take_posted(from, message.tag))
-            pairs.push_back({message.id, static_cast<Receive*>(posted)->id});
+        const bool has_posted = engine.has_posted(from, message.tag);
+        Posted* const posted = engine.take_posted(from, message.tag);
+        EXPECT_EQ(has_posted, posted != nullptr);
+        if (posted) pairs.push_back({message.id, static_cast<Receive*>(posted)->id});
         else engine.keep_unexpected(from, &message);
     }
 

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a call does beside the message that it finds in the lane: lane_calls. Two ranks, a core for each. Only for
-// pml/coop, with pml_coop_lane 1, pml_coop_lane_after 0 and lane_max of at least 64 KiB.
+// What a call does beside the message that it finds in the lane: lane_calls. Two ranks, or three, a core for each. Only
+// for pml/coop, with pml_coop_lane 1, pml_coop_lane_after 0 and lane_max of at least 64 KiB.
+#include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstring>
 #include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lane_message.h"
 #include "mpi_test.h"
@@ -55,6 +61,93 @@ void a_collective_call_ends_during(const mpitest::Env& env, int window, Receive&
     MPI_Comm_free(&other);
 }
 
+// A buffer whose second half cannot be read for a while: who copies it is held up there until the first byte of `gate`
+// is set, which the other process does.
+class SlowBuffer {
+public:
+    static constexpr std::size_t kBytes = 65536;
+    explicit SlowBuffer(volatile char* gate) {
+        memory_ = static_cast<unsigned char*>(
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        CHECK(memory_ != MAP_FAILED);
+        gate_ = gate;
+    }
+    ~SlowBuffer() { munmap(memory_, kBytes); }
+    unsigned char* data() { return memory_; }
+    void close() {
+        half_ = memory_ + kBytes / 2;
+        struct sigaction action = {};
+        action.sa_handler = wait_for_gate;
+        sigaction(SIGSEGV, &action, &before_);
+        CHECK_EQ(mprotect(half_, kBytes / 2, PROT_NONE), 0);
+    }
+    void open() {
+        sigaction(SIGSEGV, &before_, nullptr);
+        CHECK_EQ(mprotect(half_, kBytes / 2, PROT_READ | PROT_WRITE), 0);
+    }
+
+private:
+    static void wait_for_gate(int) {
+        while (*gate_ == 0) usleep(1000);
+        mprotect(half_, kBytes / 2, PROT_READ | PROT_WRITE);
+    }
+    unsigned char* memory_;
+    struct sigaction before_ = {};
+    static inline volatile char* gate_ = nullptr;
+    static inline unsigned char* half_ = nullptr;
+};
+
+// Rank 0 sends a message in the middle of which it is held up. Meanwhile rank 1 calls look() for a second, whose calls
+// have to return, and then lets rank 0 go on and calls receive(). Rank 2, if there is one, exchanges messages with rank
+// 1 meanwhile.
+template <class Look, class Receive>
+void calls_return_while_a_sender_is_held_up(const mpitest::Env& env, std::uint64_t key, Look&& look,
+                                            Receive&& receive) {
+    MPI_Win window;
+    char* mine = nullptr;
+    MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, env.comm, &mine, &window);
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    char* gate = nullptr;
+    MPI_Win_shared_query(window, 0, &bytes, &unit, &gate);
+    mine[0] = 0;
+    MPI_Barrier(env.comm);
+    if (env.rank == 0) {
+        SlowBuffer buffer(gate);
+        pattern::fill(key, 0, buffer.data(), SlowBuffer::kBytes);
+        buffer.close();
+        CHECK_MPI(MPI_Send(buffer.data(), as_int(SlowBuffer::kBytes), MPI_BYTE, 1, 5, env.comm));
+        buffer.open();
+    } else if (env.rank == 1) {
+        int others = 0, value = 0;
+        for (const auto end = Clock::now() + std::chrono::seconds(1); Clock::now() < end;) {
+            look();
+            if (env.size == 2) continue;
+            CHECK_MPI(MPI_Recv(&value, 1, MPI_INT, 2, 6, env.comm, MPI_STATUS_IGNORE));
+            CHECK_EQ(value, others++);
+            CHECK_MPI(MPI_Send(&value, 1, MPI_INT, 2, 6, env.comm));
+        }
+        *static_cast<volatile char*>(gate) = 1;
+        receive();
+        value = -1;
+        if (env.size > 2) {
+            CHECK_MPI(MPI_Recv(&value, 1, MPI_INT, 2, 6, env.comm, MPI_STATUS_IGNORE));
+            CHECK_MPI(MPI_Send(MPI_BOTTOM, 0, MPI_INT, 2, 6, env.comm));
+        }
+    } else if (env.rank == 2) {
+        int count = 1;
+        for (int i = 0; count > 0; ++i) {
+            MPI_Status status;
+            int back = -1;
+            CHECK_MPI(MPI_Send(&i, 1, MPI_INT, 1, 6, env.comm));
+            CHECK_MPI(MPI_Recv(&back, 1, MPI_INT, 1, 6, env.comm, &status));
+            MPI_Get_count(&status, MPI_INT, &count);
+            if (count > 0) CHECK_EQ(back, i);
+        }
+    }
+    MPI_Win_free(&window);
+}
+
 }  // namespace
 
 CASE(a_collective_call_ends_while_blocking_receives_find_their_messages) {
@@ -84,4 +177,57 @@ CASE(a_collective_call_ends_while_waits_for_several_find_their_messages) {
         CHECK_MPI(MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE));
         return values[kWindow - 1];
     });
+}
+
+CASE(a_probe_returns_while_the_sender_of_a_message_is_held_up) {
+    const std::uint64_t key = key_of(0, 1, 1);
+    Message m(SlowBuffer::kBytes, key);
+    calls_return_while_a_sender_is_held_up(
+        env, key,
+        [&] {
+            int is_there = 1;
+            CHECK_MPI(MPI_Iprobe(0, 5, env.comm, &is_there, MPI_STATUS_IGNORE));
+            CHECK(!is_there);
+        },
+        [&] {
+            MPI_Status status;
+            int bytes = 0;
+            CHECK_MPI(MPI_Probe(0, 5, env.comm, &status));
+            MPI_Get_count(&status, MPI_BYTE, &bytes);
+            CHECK_EQ(bytes, as_int(SlowBuffer::kBytes));
+            CHECK_MPI(MPI_Recv(m.data.data(), bytes, MPI_BYTE, 0, 5, env.comm, MPI_STATUS_IGNORE));
+            m.check();
+        });
+}
+
+CASE(a_test_returns_while_the_sender_of_its_message_is_held_up) {
+    for (const int ints_between : {0, 1}) {  // where the message is received without and with gaps
+        const std::uint64_t key = key_of(0, 1, 2 + ints_between);
+        MPI_Datatype type;
+        MPI_Type_create_resized(MPI_INT, 0, 4 * (1 + ints_between), &type);
+        MPI_Type_commit(&type);
+        constexpr std::size_t kInts = SlowBuffer::kBytes / 4;
+        std::vector<int> in(2 * kInts, -1);
+        Message m(SlowBuffer::kBytes, key);
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (env.rank == 1) CHECK_MPI(MPI_Irecv(in.data(), as_int(kInts), type, 0, 5, env.comm, &request));
+        calls_return_while_a_sender_is_held_up(
+            env, key,
+            [&] {
+                int is_over = 1;
+                CHECK_MPI(MPI_Test(&request, &is_over, MPI_STATUS_IGNORE));
+                CHECK(!is_over);
+            },
+            [&] {
+                MPI_Status status;
+                int bytes = 0;
+                CHECK_MPI(MPI_Wait(&request, &status));
+                MPI_Get_count(&status, MPI_BYTE, &bytes);
+                CHECK_EQ(bytes, as_int(SlowBuffer::kBytes));
+                for (std::size_t i = 0; i < kInts; ++i)
+                    std::memcpy(m.data.data() + 4 * i, &in[i * static_cast<std::size_t>(1 + ints_between)], 4);
+                m.check();
+            });
+        MPI_Type_free(&type);
+    }
 }

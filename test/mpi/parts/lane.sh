@@ -134,7 +134,9 @@ part_lane_calls() {
         report_skip lane.lane_calls "two processes share one core"
         return
     fi
-    lane_cases 2 lane_calls
+    lane_cases 2 lane_calls --mca pml_coop_lane_read_min 1073741824
+    # The kernel refuses to read the buffer of the sender.
+    check lane.calls_return_while_the_sender_of_an_offer_is_held_up lane_job 2 --mca pml_coop_lane_read_min 0 "$bin/lane_calls"
 }
 
 # Messages that are too long for the lane, until the receiver finds that they are quicker through it.

@@ -65,7 +65,8 @@ struct Station {
     LaneInbox inbox;
     std::vector<std::uint64_t> got;
     std::vector<std::uint32_t> damaged;
-    bool senders_are_gone = false, goes_on = true;
+    bool senders_are_gone = false;
+    LaneTake taken = LaneTake::kNext;
     std::function<void()> at_each = [] {};
 
     explicit Station(std::uint32_t rings, std::uint32_t ring_bytes = kMinLaneRing)
@@ -78,10 +79,11 @@ struct Station {
             [this](std::uint8_t kind, const std::byte* body, std::uint32_t) {
                 EXPECT_EQ(kind, 1);
                 at_each();
+                if (taken == LaneTake::kLater) return taken;
                 std::uint64_t value;
                 std::memcpy(&value, body, sizeof value);
                 got.push_back(value);
-                return goes_on;
+                return taken;
             },
             [this](std::uint32_t ring) { damaged.push_back(ring); },
             [this](std::uint32_t) { return senders_are_gone; });
@@ -396,11 +398,31 @@ TEST(LaneInbox, leaves_a_ring_after_a_record_that_ends_the_wait) {
     ASSERT_TRUE(first.send(1));
     ASSERT_TRUE(first.send(2));
     ASSERT_TRUE(second.send(3));
-    to.goes_on = false;
+    to.taken = LaneTake::kLast;
     EXPECT_EQ(to.poll(), 2);
     EXPECT_EQ(to.got, (std::vector<std::uint64_t>{1, 3}));
     EXPECT_EQ(to.poll(), 1);
     EXPECT_EQ(to.got.back(), 2u);
+}
+
+TEST(LaneInbox, a_record_that_is_left_is_the_next_one_and_keeps_the_ring_awake) {
+    Station to(2 * LaneInbox::kAlwaysAwake);
+    std::vector<std::unique_ptr<Sender>> others;
+    for (std::uint32_t i = 0; i + 1 < to.shape.rings; ++i) others.push_back(std::make_unique<Sender>(to.area, 20 + i));
+    Sender from(to.area, 10);
+    ASSERT_TRUE(from.send(1));
+    ASSERT_TRUE(from.send(2));
+    for (auto& other : others) ASSERT_TRUE(other->send(3));
+    to.taken = LaneTake::kLater;
+    int asked = 0;
+    to.at_each = [&] { ++asked; };
+    to.poll_times(4 * LaneInbox::kPatience);
+    EXPECT_TRUE(to.got.empty());
+    const int before = asked;
+    EXPECT_EQ(to.poll(), 0);
+    EXPECT_EQ(asked - before, static_cast<int>(to.shape.rings));
+    to.taken = LaneTake::kNext;
+    EXPECT_EQ(to.poll(), static_cast<int>(to.shape.rings) + 1);
 }
 
 TEST(LaneInbox, frees_a_closed_ring_after_its_last_record) {

@@ -68,7 +68,7 @@ TEST(LaneThreads, every_record_arrives_once_whole_and_in_order) {
         for (std::uint32_t i = sizeof head; i < bytes; ++i)
             if (body[i] != static_cast<std::byte>(head[1] & 0xff)) ++wrong;
         ++total;
-        return true;
+        return LaneTake::kNext;
     };
     const auto never = [](std::uint32_t) { return false; };
     while (total < kSenders * kRecords && wrong == 0)
@@ -137,7 +137,7 @@ struct Partner {
             if (n != received++ || bytes != length_of(n)) ++wrong;
             for (std::uint32_t i = sizeof n; i < bytes; ++i)
                 if (body[i] != static_cast<std::byte>(n & 0xff)) ++wrong;
-            return true;
+            return LaneTake::kNext;
         };
         while (received < until && wrong == 0)
             if (inbox.poll(

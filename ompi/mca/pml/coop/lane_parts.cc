@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lane_parts.h"
 
+#include <atomic>
 #include <cstring>
 
 #include <sched.h>
@@ -36,7 +37,7 @@ ArrivingParts::ArrivingParts(const node::LaneArea& area, std::byte* body, std::u
     : area_(area), ring_(area.ring_at(body)), parts_(area.memory_of(ring_), offset_in(area, body)),
       offer_(body + kHeadBytes + sizeof(wire::MatchHeader)),
       payload_(offer_ + (is_offered ? sizeof(node::LaneOffer) : 0)), bytes_(payload_bytes), pid_(area.claimant(ring_)),
-      is_offered_(is_offered) {}
+      is_offered_(is_offered && !node::LaneOffer::read(offer_).is_copied(area.answer(ring_).load())) {}
 
 // Lets the kernel copy a message that is offered. Returns false if it refuses, or the message is not offered or no longer:
 // then the sender writes it in parts.
@@ -47,32 +48,46 @@ bool ArrivingParts::read_into(void* to) noexcept {
     const bool is_copied = offer.begins_reading(parts_, area_.reading(ring_)) && !module.faults.hit(Fault::kOffer) &&
                            copy.add(to, offer.address, bytes_) && copy.flush();
     area_.answer(ring_).store(offer.answer(is_copied), std::memory_order_release);
+    is_offered_ = false;
     return is_copied;
 }
 
-std::uint32_t ArrivingParts::more_than(std::uint32_t done) noexcept {
-    constexpr unsigned kPatience = 4096, kOften = 64;  // looks; a part takes less than a microsecond
-    for (unsigned looks = 1;; ++looks) {
-        const std::uint32_t written = parts_.written(done, bytes_);
-        if (written > done) return written;
-        relax();
-        if (looks % kOften == 0) serve_own_offer();
-        if (looks % kPatience == 0) look_after(pid_);
-    }
+// Another process may run on the CPU of the sender, perhaps we.
+void ArrivingParts::note_delay() noexcept {
+    constexpr unsigned kOften = 64;
+    static std::atomic<unsigned> looks{0};  // of all messages: a record may be looked at once in each poll
+    const unsigned now = looks.load(std::memory_order_relaxed) + 1;
+    looks.store(now, std::memory_order_relaxed);
+    if (now % kOften == 0) serve_own_offer();
+    if (now % kPatience == 0) look_after(pid_);
 }
 
-void ArrivingParts::copy(void* to) noexcept {
-    if (read_into(to)) return;
-    for (std::uint32_t done = 0; done < bytes_;) {
-        const std::uint32_t written = more_than(done);
-        std::memcpy(static_cast<std::byte*>(to) + done, payload_ + done, written - done);
-        done = written;
+bool ArrivingParts::go_on(unsigned patience) noexcept {
+    for (unsigned looks = 0; done_ < bytes_;) {
+        const std::uint32_t written = parts_.written(done_, bytes_);
+        if (written == done_) {
+            note_delay();
+            if (++looks > patience) return false;
+            relax();
+            continue;
+        }
+        if (to_) std::memcpy(to_ + done_, payload_ + done_, written - done_);
+        done_ = written;
+        looks = 0;
     }
+    return true;
 }
 
-void ArrivingParts::get_whole() noexcept {
-    if (read_into(payload_)) return;
-    for (std::uint32_t done = 0; done < bytes_;) done = more_than(done);
+bool ArrivingParts::copy(void* to, unsigned patience) noexcept {
+    to_ = static_cast<std::byte*>(to);
+    if (done_ == bytes_) std::memcpy(to_, payload_, bytes_);  // get_whole() has been called before
+    else if (read_into(to)) done_ = bytes_;
+    return go_on(patience);
+}
+
+bool ArrivingParts::get_whole(unsigned patience) noexcept {
+    if (done_ < bytes_ && read_into(payload_)) done_ = bytes_;
+    return go_on(patience);
 }
 
 }  // namespace coop::pml

@@ -5,7 +5,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "node.h"
 #include "on_match.h"
 #include "packet.h"
+#include "recv_request.h"
 
 #include "coop/node/byte_lock.h"
 #include "coop/node/lane_inbox.h"
@@ -36,12 +39,19 @@ static_assert(kHeaderRoom >= sizeof(wire::RtsHeader) && kHeaderRoom >= sizeof(wi
 constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14
 #endif
 
+// A receive whose message has arrived in part. Its record stays the next one of its ring.
+struct Unfinished {
+    RecvRequest& request;
+    ArrivingParts parts;
+};
+
 struct Receiving {
     node::Segment segment;
     node::LaneArea area;
     node::LaneInbox inbox;
     std::atomic<bool> polling{false};
     int error = 0;
+    std::vector<std::unique_ptr<Unfinished>> unfinished;  // by ring; null: none
 };
 
 // Never destroyed: a process may end without MPI_Finalize.
@@ -148,8 +158,19 @@ void dispatch(std::uint8_t kind, Head& head, std::size_t head_bytes, std::byte* 
     kArrivals[kind](nullptr, 0, &packet, nullptr);
 }
 
-// The header is whole before the record is published.
-void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept {
+// Returns whether all of the message has arrived.
+bool finish_receive(std::unique_ptr<Unfinished>& unfinished, const Packet& packet) noexcept {
+    if (!unfinished->parts.go_on(0)) return false;
+    RecvRequest& request = unfinished->request;
+    unfinished.reset();
+    finish_parts(request, packet);
+    return true;
+}
+
+// The header is whole before the record is published. Without a receive for it, the message waits in the ring until all
+// of it is there, because a sender may be held up in the middle of it for long. Returns whether the record is done
+// with.
+bool take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept {
     const std::uint32_t before = ArrivingParts::kHeadBytes + sizeof(wire::MatchHeader) +
                                  (is_offered ? sizeof(node::LaneOffer) : 0);
     if (bytes <= before) protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane is too short");
@@ -160,18 +181,25 @@ void take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept 
     segments[0].seg_len = head.copy<wire::MatchHeader>(body + ArrivingParts::kHeadBytes, sizeof(wire::MatchHeader));
     segments[1].seg_addr.pval = body + before;
     segments[1].seg_len = bytes - before;
-    on_eager({nullptr, segments, 2, &parts});
+    const Packet packet{nullptr, segments, 2, &parts};
+    std::unique_ptr<Unfinished>& unfinished = own->unfinished[own->area.ring_at(body)];
+    if (unfinished) return finish_receive(unfinished, packet);
+    const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
+    if (wire::match_is_whole(header) && !has_receive(header) && !parts.get_whole(0)) return false;
+    on_eager(packet);
+    return !unfinished;
 }
 
-bool take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
+node::LaneTake take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
     wire::MatchHeader header;
     std::memcpy(&header, body, sizeof header);
-    return on_whole({&header, body + sizeof header, bytes - sizeof header});
+    return on_whole({&header, body + sizeof header, bytes - sizeof header}) ? node::LaneTake::kNext
+                                                                            : node::LaneTake::kLast;
 }
 
-[[gnu::noinline]] void take_other(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+[[gnu::noinline]] node::LaneTake take_other(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
     if ((kind == kInParts || kind == kOffered) && own->area.is_in_ring(body))
-        return take_parts(body, bytes, kind == kOffered);
+        return take_parts(body, bytes, kind == kOffered) ? node::LaneTake::kNext : node::LaneTake::kLater;
     Head head;
     std::size_t copied = 0;
     switch (static_cast<wire::Kind>(kind)) {
@@ -183,14 +211,13 @@ bool take_whole(const std::byte* body, std::uint32_t bytes) noexcept {
     default: protocol_error(wire::Kind::kMatch, Sender(), "a packet of the lane has no known kind");
     }
     dispatch(kind, head, copied, body, bytes);
+    return node::LaneTake::kNext;
 }
 
-// Returns whether to look for another packet of this sender.
-bool take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
+node::LaneTake take(std::uint8_t kind, std::byte* body, std::uint32_t bytes) noexcept {
     if (kind == static_cast<std::uint8_t>(wire::Kind::kMatch) && bytes >= sizeof(wire::MatchHeader)) [[likely]]
         return take_whole(body, bytes);
-    take_other(kind, body, bytes);
-    return true;
+    return take_other(kind, body, bytes);
 }
 
 int poll_now(Receiving& it) noexcept {
@@ -499,6 +526,7 @@ void make_lane_memory() noexcept {
     it.area = node::LaneArea(it.segment.memory(), shape);
     it.area.prepare();
     it.inbox = node::LaneInbox(it.area);
+    it.unfinished.resize(shape.rings);
     own = &it;
 }
 
@@ -528,6 +556,10 @@ void report_missing_lane() noexcept {
 void report_lane_missed(int error) noexcept {
     const bool is_normal = error == 0;  // more guests than rings
     if (is_asked_for() || (!is_normal && opal_process_info.my_local_rank == 0)) no_lane(error);
+}
+
+void go_on_with_parts(RecvRequest& request, const ArrivingParts& parts) noexcept {
+    own->unfinished[parts.ring()] = std::make_unique<Unfinished>(Unfinished{request, parts});
 }
 
 int poll_lane() noexcept {

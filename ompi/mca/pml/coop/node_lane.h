@@ -30,6 +30,7 @@
 #include <utility>
 
 #include "lane_costs.h"
+#include "lane_parts.h"
 #include "module.h"
 
 #include "coop/base/spin_lock.h"
@@ -330,6 +331,10 @@ int poll_lane() noexcept;
 // A process that waits for the payload of a message it has refused to read is perhaps refused itself: both would wait for ever.
 // Writes the payload then, without waiting.
 void serve_own_offer() noexcept;
+
+// A message of which not all parts have arrived in time has matched this receive. Called while its packet is handled;
+// finish_parts() follows in a later poll_lane().
+void go_on_with_parts(RecvRequest& request, const ArrivingParts& parts) noexcept;
 
 // A message that came through the lane waits for its receive (bytes > 0), or does no longer (bytes < 0).
 void keep_from_lane(std::int64_t bytes) noexcept;

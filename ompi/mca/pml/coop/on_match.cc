@@ -158,7 +158,7 @@ Arrived* keep(const Packet& packet) noexcept {
         std::memcpy(to, packet.segments[i].seg_addr.pval, packet.segments[i].seg_len);
         to += packet.segments[i].seg_len;
     }
-    if (packet.parts) packet.parts->copy(to);
+    if (packet.parts) packet.parts->copy_all(to);
     if (counts_as_kept(*a)) keep_from_lane(static_cast<std::int64_t>(bytes));
     const wire::MatchHeader& header = a->header();
     a->context = header.context;
@@ -179,6 +179,15 @@ void on_eager(const Packet& packet) noexcept {
     if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]]
         diagnose_match(header, packet.first_bytes());
     deliver(header, packet);
+}
+
+bool has_receive(const wire::MatchHeader& header) noexcept {
+    Comm* const c = find_comm(header.context);
+    if (!c || header.source >= c->size) return false;
+    match::Source& source = c->peer(header.source).source;
+    Guard guard(c->lock);
+    return (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c->comm) || source.expected == header.sequence) &&
+           c->engine.has_posted(source, header.tag);
 }
 
 bool on_whole(const Whole& message) noexcept {

@@ -17,6 +17,9 @@ void on_eager(const Packet& packet) noexcept;
 // sends are under way, the next packet may answer one of them.
 bool on_whole(const Whole& message) noexcept;
 
+// Whether a message with this valid header would match a receive that is posted now.
+bool has_receive(const wire::MatchHeader& header) noexcept;
+
 extern "C" {
 void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des,
                            void* context);

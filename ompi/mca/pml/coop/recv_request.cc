@@ -381,10 +381,19 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     set_status(r, h, bytes);
     const void* const payload = packet.payload_behind(sizeof h);
     const bool is_plain = payload && r.contiguous_base && bytes <= r.capacity;
-    if (packet.parts) [[unlikely]]
-        is_plain ? packet.parts->copy(r.contiguous_base) : packet.parts->get_whole();
+    if (packet.parts) [[unlikely]] {
+        if (is_plain ? packet.parts->copy(r.contiguous_base) : packet.parts->get_whole()) finish_parts(r, packet);
+        else go_on_with_parts(r, *packet.parts);
+        return;
+    }
     if (!is_plain) unpack(r, packet, sizeof h, 0);
-    else if (!packet.parts) std::memcpy(r.contiguous_base, payload, bytes);
+    else std::memcpy(r.contiguous_base, payload, bytes);
+    finish(r);
+}
+
+void finish_parts(RecvRequest& r, const Packet& packet) noexcept {
+    const std::size_t bytes = packet.bytes() - sizeof(wire::MatchHeader);
+    if (!r.contiguous_base || bytes > r.capacity) unpack(r, packet, sizeof(wire::MatchHeader), 0);
     finish(r);
 }
 

@@ -106,6 +106,8 @@ void start_recv_of(RecvRequest& request, Arrived* arrived) noexcept;
 void receive(RecvRequest& request, Peer& peer, const Packet& packet) noexcept;
 void receive(RecvRequest& request, Peer& peer, const Whole& message) noexcept;
 void receive_eager(RecvRequest& request, const Packet& packet) noexcept;
+// After the last part of an eager message has arrived.
+void finish_parts(RecvRequest& request, const Packet& packet) noexcept;
 
 // Later packets (on_answer.cc has validated the headers).
 void on_fragment(RecvRequest& request, const wire::FragHeader& header, const Packet& packet) noexcept;

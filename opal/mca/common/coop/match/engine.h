@@ -101,6 +101,11 @@ public:
         return chosen;
     }
 
+    // Whether take_posted() would return a receive.
+    bool has_posted(Source& source, std::int32_t tag) noexcept {
+        return source.posted.first(tag) || (!any_source_.empty() && any_source_.first(tag));
+    }
+
     void keep_unexpected(Source& source, Arrival* arrival) noexcept {
         source.unexpected.push_back(arrival);
         any_arrival_.push_back(arrival);

@@ -42,6 +42,13 @@ struct alignas(kLaneLine) LaneTurns {
     std::atomic<std::uint32_t> used{0};
 };
 
+// What becomes of a record.
+enum class LaneTake : std::uint8_t {
+    kNext,  // it is taken, and the next one may follow
+    kLast,  // it is taken, and the next one of its ring is left to the next poll
+    kLater  // it is left to the next poll, and so are those behind it
+};
+
 class LaneInbox {
 public:
     static constexpr std::uint32_t kPatience = 256, kAlwaysAwake = 4, kLookAround = 16, kMostRecords = 32;
@@ -54,10 +61,10 @@ public:
         awake_.reserve(rings_.size());
     }
 
-    // Takes the records that are there, at most kMostRecords from each ring. Calls take(kind, body, bytes) for each; the
-    // body is valid until take() returns; if it returns false, the next record of the ring is left to the next poll.
-    // damaged(ring) as described above. is_gone(ring) tells whether the sender of a
-    // watched ring has ended; it is seldom called. Returns the number of records.
+    // Takes the records that are there, at most kMostRecords from each ring. Calls take(kind, body, bytes) for each,
+    // which returns a LaneTake; the body is valid until it returns, or with kLater until a later call has taken the
+    // record. damaged(ring) as described above. is_gone(ring) tells whether the sender of a watched ring has ended; it
+    // is seldom called. Returns the number of records that are taken.
     template <class Take, class Damaged, class IsGone>
     int poll(Take&& take, Damaged&& damaged, IsGone&& is_gone) {
         hear_bells();
@@ -139,10 +146,14 @@ private:
                 confirm(at);
             const bool is_in_slot = record->is_in_slot();
             std::byte* const body = is_in_slot ? area_.slot(at) + kLaneWord : start + record->at;
-            const bool goes_on = take(record->kind, body, record->bytes);
+            const LaneTake taken = take(record->kind, body, record->bytes);
+            if (taken == LaneTake::kLater) [[unlikely]] {
+                stir(at);
+                break;
+            }
             if (is_in_slot) pass_slot(at);
             else reader.pass(*record);
-            if (++records == static_cast<int>(kMostRecords) || !goes_on) break;
+            if (++records == static_cast<int>(kMostRecords) || taken == LaneTake::kLast) break;
         }
         if (records > 0) stir(at);
         return records;
