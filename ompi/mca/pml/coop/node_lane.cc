@@ -461,7 +461,8 @@ void serve_own_offer() noexcept {
 
 LaneOut::~LaneOut() {
     if (turns_) turns_->used.store(0, std::memory_order_relaxed);
-    area_.close(ring_, static_cast<std::int32_t>(getpid()));
+    // The lock of a guest ends with `segment_`, which frees the ring.
+    if (!is_guest_) area_.close(ring_, static_cast<std::int32_t>(getpid()));
 }
 
 std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, const LaneCard& card, bool is_guest,
@@ -478,14 +479,18 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, con
     const auto self = static_cast<std::int32_t>(getpid());
     const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank) % shape.rings);
     if (!ring) return nullptr;
-    const bool is_watched = is_guest && node::lock_byte(segment.descriptor(), *ring);
-    if (is_watched) area.watch_claim(*ring, self);
-    error = provide(area.ring(*ring), first_end(shape));
-    if (error != 0) {
-        area.give_up(*ring);
+    if (is_guest && !node::lock_byte(segment.descriptor(), *ring)) {
+        error = errno;
+        area.give_up(*ring);  // if we were killed, nobody would free it
         return nullptr;
     }
-    if (is_watched) area.watch(*ring, self);
+    if (is_guest) area.watch_claim(*ring, self);
+    error = provide(area.ring(*ring), first_end(shape));
+    if (error != 0) {
+        if (!is_guest) area.give_up(*ring);
+        return nullptr;
+    }
+    if (is_guest) area.watch(*ring, self);
     else area.open(*ring, self);
     if (!is_guest) area.introduce(*ring, name_of(ompi_proc_local()));
     return std::unique_ptr<LaneOut>(new LaneOut(std::move(segment), shape, *ring, name, is_guest, kernel));

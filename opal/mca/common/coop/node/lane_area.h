@@ -15,17 +15,19 @@
 //
 //          sender: claim()        open()            close()          reader has read everything: reset()
 //     free -----------------> claimed ------> open --------> closed ------------------------------------> free
-//      ^                       |   |                           ^                                           ^
-//      |   give_up(): there is |   | watch()                   |                                           |
-//      +--- no memory for it --+   +--------> watched ---------+                                           |
-//                                                |    the sender has ended without a word, and the reader  |
+//      ^                       |   |                                                                       ^
+//      |   give_up(): there is |   | watch()                                                               |
+//      +--- no memory for it --+   +--------> watched                                                      |
+//                                                |    the sender's lock has ended, and the reader          |
 //                                                +---- has read everything: reset() -----------------------+
 //
 // The reader does not touch a ring that is only claimed, because the system may not provide its memory.
 //
 // A sender of another job may end while the reader goes on. It takes a lock that ends with it (node/byte_lock.h), and
-// has its claim watched, and then its ring. If it ends before it has opened the ring, the reader gives the ring up. The
-// senders of the reader's own job end with the reader.
+// has its claim watched, and then its ring. To leave the ring it ends the lock, and does nothing else: if it freed or
+// closed the ring itself, the next sender could claim the ring before the lock has ended, and would not get it. If the
+// lock ends before the ring is open, the reader frees the ring. The senders of the reader's own job end with the
+// reader.
 //
 // Units: bytes. Threading: processes and threads synchronize by the atomic words. Ownership: the memory stays the
 // caller's, aligned to a cache line and zeroed before prepare(). Errors: the counts and offsets that a peer tells are
@@ -145,13 +147,13 @@ public:
     void open(std::uint32_t ring, std::int32_t pid) const noexcept {
         claim_of(ring).store(claim_word(pid, kOpen), std::memory_order_release);
     }
-    // Instead of open(): nothing is written.
+    // Instead of open(): nothing is written. Not after watch_claim().
     void give_up(std::uint32_t ring) const noexcept { claim_of(ring).store(kFree, std::memory_order_release); }
     // After open(). `name`: unique, not 0.
     void introduce(std::uint32_t ring, std::uint64_t name) const noexcept {
         control(ring).sender.store(name, std::memory_order_release);
     }
-    // After its last record.
+    // After its last record. Not after watch().
     void close(std::uint32_t ring, std::int32_t pid) const noexcept {
         claim_of(ring).store(claim_word(pid, kClosed), std::memory_order_release);
         wake(ring);
