@@ -145,6 +145,30 @@ TEST(LaneArea, gives_each_claim_another_ring_until_there_is_none) {
     EXPECT_EQ(to.area.claim(13, 2), std::nullopt);
 }
 
+TEST(LaneArea, guests_leave_a_ring_for_each_process_of_the_job) {
+    constexpr bool kGuest = true;
+    for (const std::uint32_t others : {1u, 2u, 5u, 100u}) {
+        Station to(others + kGuestRings);
+        for (std::uint32_t i = 0; i < kGuestRings; ++i)
+            EXPECT_TRUE(to.area.claim(1000, 3 * i, kGuest).has_value()) << others << " " << i;
+        EXPECT_EQ(to.area.claim(1000, 0, kGuest), std::nullopt) << others;
+        // The ranks on the node are those of the others and of the owner, whose own does not claim.
+        for (std::uint32_t rank = 1; rank <= others; ++rank) EXPECT_TRUE(to.area.claim(10, rank).has_value()) << others;
+        EXPECT_EQ(to.area.claim(10, 0), std::nullopt);
+    }
+}
+
+TEST(LaneArea, of_few_rings_guests_leave_one) {
+    for (const std::uint32_t rings : {2u, 3u, kGuestRings}) {
+        Station to(rings);
+        for (std::uint32_t i = 0; i + 1 < rings; ++i) EXPECT_TRUE(to.area.claim(1000, i, true).has_value());
+        EXPECT_EQ(to.area.claim(1000, 0, true), std::nullopt);
+        EXPECT_EQ(to.area.claim(10, rings - 1), 0u);
+    }
+    Station to(1);
+    EXPECT_EQ(to.area.claim(1000, 5, true), 0u);
+}
+
 TEST(LaneArea, finds_the_ring_of_a_sender_by_its_name) {
     Station to(3);
     EXPECT_EQ(to.area.ring_of(77), std::nullopt);

@@ -28,8 +28,7 @@ namespace {
 // The longest message that may be quicker through the lane, whatever is measured: the few messages that are timed say little
 // about long ones.
 constexpr std::uint32_t kLongestMessage = 128 * 1024;
-constexpr std::uint32_t kGuests = 8;      // rings for processes of other jobs (MPI_Comm_spawn, MPI_Comm_connect)
-constexpr std::uint32_t kLaneLayout = 6;  // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 6;             // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
 constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
@@ -93,7 +92,7 @@ std::uint32_t longest_ring() noexcept {
 }
 
 node::LaneShape shape_of_node() noexcept {
-    const auto senders = static_cast<std::uint32_t>(opal_process_info.num_local_peers) + kGuests;
+    const auto senders = static_cast<std::uint32_t>(opal_process_info.num_local_peers) + node::kGuestRings;
     return node::lane_shape(static_cast<std::uint64_t>(module.given.lane_memory), senders, longest_ring());
 }
 
@@ -477,7 +476,7 @@ std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, con
     if (!segment) return nullptr;
     const node::LaneArea area(segment.memory(), shape);
     const auto self = static_cast<std::int32_t>(getpid());
-    const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank) % shape.rings);
+    const auto ring = area.claim(self, static_cast<std::uint32_t>(opal_process_info.my_local_rank), is_guest);
     if (!ring) return nullptr;
     if (is_guest && !node::lock_byte(segment.descriptor(), *ring)) {
         error = errno;

@@ -47,6 +47,8 @@
 namespace coop::node {
 
 constexpr std::uint32_t kMaxLaneRings = 512;
+// Processes of other jobs share the last rings of an area, so that they leave one for each process of the owner's job.
+constexpr std::uint32_t kGuestRings = 8;
 
 // How many rings an area has, and how long each is.
 struct LaneShape {
@@ -127,11 +129,12 @@ public:
 
     // -- by a sender
 
-    // Claims a free ring for the process `pid`, from ring `from` on. Nothing: all are in use. Call open(), watch() or
-    // give_up() next.
-    std::optional<std::uint32_t> claim(std::int32_t pid, std::uint32_t from) const noexcept {
-        for (std::uint32_t k = 0; k < shape_.rings; ++k) {
-            const std::uint32_t i = (from + k) % shape_.rings;
+    // Claims a free ring for the process `pid`. Processes with other values of `rank` look first at other rings.
+    // Nothing: all that it may use are in use. Call open(), watch() or give_up() next.
+    std::optional<std::uint32_t> claim(std::int32_t pid, std::uint32_t rank, bool is_guest = false) const noexcept {
+        const std::uint32_t first = is_guest ? shape_.rings - guest_rings() : 0, rings = shape_.rings - first;
+        for (std::uint32_t k = 0; k < rings; ++k) {
+            const std::uint32_t i = first + (rank % rings + k) % rings;
             std::uint64_t free = kFree;
             if (claim_of(i).load(std::memory_order_relaxed) == kFree &&
                 claim_of(i).compare_exchange_strong(free, claim_word(pid, kClaimed), std::memory_order_acq_rel))
@@ -215,6 +218,11 @@ public:
     }
 
 private:
+    // Of few rings at least one is not for guests, unless there is only one.
+    std::uint32_t guest_rings() const noexcept {
+        return std::min(kGuestRings, std::max(shape_.rings - 1, std::uint32_t{1}));
+    }
+
     static constexpr std::uint64_t kFree = 0, kOpen = 1, kClosed = 2, kWatched = 3, kClaimed = 4,
                                    kClaimedAndWatched = 5, kStates = 7;
     static constexpr std::uint64_t claim_word(std::int32_t pid, std::uint64_t state) noexcept {
