@@ -42,9 +42,9 @@ TEST_F(RndvPacketTrial, takes_the_faster_way) {
 }
 
 TEST_F(RndvPacketTrial, keeps_the_way_if_the_other_is_not_clearly_faster) {
-    run(2 * kBlock + 1, 14'500, 16'000);
+    run(2 * kBlock + 1, 15'200, 16'000);
     EXPECT_FALSE(trial.uses_packets());
-    EXPECT_EQ(run(PacketTrial::kFirstRest - 2, 14'500, 16'000), 0u);
+    EXPECT_EQ(run(PacketTrial::kFirstRest - 2, 15'200, 16'000), 0u);
 }
 
 TEST_F(RndvPacketTrial, keeps_the_way_if_the_application_needs_most_of_the_time) {

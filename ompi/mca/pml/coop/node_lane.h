@@ -358,7 +358,7 @@ inline void progress_others() noexcept {
 // our own, such as a copy that we share, wait for the looks. Only if no threads meet in MPI.
 template <class Done>
 void wait_on_lane(Done&& done) noexcept {
-    constexpr int kLooks = 16, kPackets = 64;  // at the lane, and from it, for each call of opal_progress()
+    constexpr int kLooks = 16, kPackets = 256;  // at the lane, and from it, for each call of opal_progress()
     if (lane_arrivals.since_progress >= kPackets) [[unlikely]]
         progress_others();
     for (int looks = 1; !done(); ++looks) {

@@ -5,7 +5,7 @@
 // copy, and on what the application does meanwhile. So the first messages of a length go one way and the next ones the other way, both are
 // timed, and the faster way is used. From time to time this is repeated:
 //
-//     kBefore ──block over──► kOther ──block over: the other way is used if it is faster by an eighth──► kRest
+//     kBefore ──block over──► kOther ──block over: the other way is used if it is faster by a sixteenth──► kRest
 //        ▲                                                                                                │
 //        └────────────────────────────────────── rest over ───────────────────────────────────────────────┘
 //
@@ -13,7 +13,7 @@
 //
 // The time of a block is the median of the times of its parts, from the start of one message to the start of another,
 // so it includes what the application does between them. If the application needs most of the time, the two ways differ
-// by less than an eighth, and nothing changes. The first part is not timed: after a change, room that was left in buffers
+// by less than a sixteenth, and nothing changes. The first part is not timed: after a change, room that was left in buffers
 // makes the first messages faster.
 //
 // Not from the papers. Units: nanoseconds of any monotonic clock, messages. Threading: none; the caller holds a lock.
@@ -70,7 +70,7 @@ private:
             before_ns_ = median;
             return begin(Phase::kOther);
         }
-        const bool better = median < before_ns_ - before_ns_ / 8;
+        const bool better = median < before_ns_ - before_ns_ / 16;
         if (better) in_packet_ = !in_packet_;
         rest_ = better ? kFirstRest : std::min(2 * rest_, kLongestRest);
         rest_left_ = rest_;
