@@ -152,14 +152,15 @@ striping_streams() {
 # --- thresholds that follow the rails -----------------------------------------------------------------------------------------
 
 # said_of SIZE SUBNET-OPTION… -- MPIRUN-ARGUMENT…: messages of one size go back and forth over two rails, one at a time, 600 each
-# way. Leaves the report of rank 0 in the variable `said`.
+# way, none of them in one packet above 16 KiB. Leaves the report of rank 0 in the variable `said`.
 said_of() {
     local size=$1 subnet=()
     shift
     while [ "$1" != -- ]; do subnet+=("$1") && shift; done
     shift
     said=$(limit=60 on_subnet --hosts 2 --hcas 2 "${subnet[@]}" --virtual-hosts -- mpirun -np 2 --map-by node --mca pml coop --mca btl coopib,self \
-        --mca mpi_yield_when_idle 1 --mca btl_coopib_report 1 --mca pml_coop_report 1 "$@" "$bench/coop_latency" -x 0 -i 150 -b 4 -m "$size:$size" 2>&1) ||
+        --mca mpi_yield_when_idle 1 --mca btl_coopib_report 1 --mca pml_coop_report 1 --mca btl_coopib_ring_bytes 16576 "$@" \
+        "$bench/coop_latency" -x 0 -i 150 -b 4 -m "$size:$size" 2>&1) ||
         { local status=$?; echo "$said"; return $status; }
     echo "$said"
     said=$(sed -n '/^btl.coopib: rank 0 to rank 1/,/last large message/p' <<<"$said")
