@@ -75,6 +75,20 @@ TEST(ByteLock, lasts_as_long_as_the_descriptor_that_the_segment_keeps) {
     EXPECT_FALSE(is_locked_elsewhere(mine.ticket().fd, 0));
 }
 
+TEST(ByteLock, can_be_ended_while_a_forked_process_holds_the_descriptor) {
+    const Segment mine = Segment::create(kBytes);
+    const Segment attached = Segment::attach(mine.ticket(), kBytes, true);
+    ASSERT_TRUE(mine && attached);
+    ASSERT_TRUE(lock_byte(attached.descriptor(), 1));
+    const pid_t child = fork();
+    if (child == 0) pause();
+    EXPECT_TRUE(is_locked_elsewhere(mine.ticket().fd, 1));
+    unlock_byte(attached.descriptor(), 1);
+    EXPECT_FALSE(is_locked_elsewhere(mine.ticket().fd, 1));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+}
+
 TEST(ByteLock, counts_as_locked_what_cannot_be_found_out) {
     EXPECT_FALSE(lock_byte(-1, 0));
     EXPECT_TRUE(is_locked_elsewhere(-1, 0));

@@ -460,8 +460,9 @@ void serve_own_offer() noexcept {
 
 LaneOut::~LaneOut() {
     if (turns_) turns_->used.store(0, std::memory_order_relaxed);
-    // The lock of a guest ends with `segment_`, which frees the ring.
-    if (!is_guest_) area_.close(ring_, static_cast<std::int32_t>(getpid()));
+    // The end of the lock of a guest frees its ring. A process that it has forked may hold the descriptor longer.
+    if (is_guest_) node::unlock_byte(segment_.descriptor(), ring_);
+    else area_.close(ring_, static_cast<std::int32_t>(getpid()));
 }
 
 std::unique_ptr<LaneOut> LaneOut::open(std::int32_t pid, std::uint64_t name, const LaneCard& card, bool is_guest,

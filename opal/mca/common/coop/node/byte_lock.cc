@@ -22,6 +22,12 @@ bool lock_byte(std::int32_t fd, std::uint32_t at) noexcept {
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
+void unlock_byte(std::int32_t fd, std::uint32_t at) noexcept {
+    struct flock lock = whole_byte(at);
+    lock.l_type = F_UNLCK;
+    fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 bool is_locked_elsewhere(std::int32_t fd, std::uint32_t at) noexcept {
     struct flock lock = whole_byte(at);
     return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
