@@ -8,6 +8,10 @@
 namespace coop::pml {
 namespace {
 
+// The most packets to a process that has sent no message to us since the first of them. The receiver keeps those for which
+// it has no receive in its memory; then a handshake waits for it. (The lane limits this, too: LaneOut::kMostKept.)
+constexpr std::uint32_t kMostUnanswered = 32;
+
 // Whether the user leaves the choice to us.
 bool may_go_in_packet(ompi_communicator_t* comm) noexcept {
     return wish_for(comm) == rndv::Wish::kHybrid && rndv::sender_waits(call_for(comm, rndv::SendCall::kSend));
@@ -25,6 +29,11 @@ bool send_long_packet(Peer& peer, const void* buf, std::size_t count, ompi_datat
                       SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     const std::size_t bytes = bytes_of(datatype->super, count);
     if (peer.has_line() || !may_go_in_packet(comm)) return false;
+    const std::uint32_t unanswered = peer.run.load(std::memory_order_relaxed);
+    if (unanswered >= kMostUnanswered) {
+        peer.run.store(0, std::memory_order_relaxed);
+        return false;
+    }
     const char* const from = contiguous_base(datatype->super, count, buf);
     if (!from || !packet_is_faster(*peer.process, bytes)) return false;
 
@@ -35,6 +44,7 @@ bool send_long_packet(Peer& peer, const void* buf, std::size_t count, ompi_datat
         static_cast<void>(sequence.give_back());
         return false;
     }
+    peer.run.store(unanswered + 1, std::memory_order_relaxed);
     peer.count(rndv::Row::kEager, rndv::Reason::kPacketIsQuicker, bytes);
     return true;
 }
