@@ -45,7 +45,7 @@ part_lane() {
         env OMPI_MCA_pml_coop_fault=pages:1 "$bin/answers" refused : -np 1 "$bin/answers" refused
     check lane.answers_without_slots lane_job 2 --mca pml_coop_fault pages:1 "$bin/answers" refused
     check lane.answers_of_one_cpu lane_job 2 --mca mpi_yield_when_idle 1 taskset -c "$(first_cpu)" "$bin/answers" refused
-    for only in answers_of_up_to_8_KiB_leave_the_ring_as_it_is messages_that_are_answered_make_the_ring_longer; do
+    for only in answers_of_up_to_2_KiB_leave_the_ring_as_it_is messages_that_are_answered_make_the_ring_longer; do
         check "lane.$only" lane_job 2 "$bin/answers" --only "$only"
     done
     check lane.a_stream_tries_two_lengths_of_the_ring lane_job 2 "$bin/lane" --only a_stream_tries_two_lengths_of_the_ring

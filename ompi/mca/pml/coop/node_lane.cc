@@ -28,7 +28,7 @@ namespace {
 // The longest message that may be quicker through the lane, whatever is measured: the few messages that are timed say little
 // about long ones.
 constexpr std::uint32_t kLongestMessage = 128 * 1024;
-constexpr std::uint32_t kLaneLayout = 7;             // changes with what is in the memory
+constexpr std::uint32_t kLaneLayout = 6;             // changes with what is in the memory
 constexpr std::uint8_t kInParts = wire::kKinds + 1;  // an eager message that is still being written
 constexpr std::uint8_t kOffered = wire::kKinds + 2;  // an eager message that we may read from its sender's memory
 constexpr std::size_t kHeaderRoom = 64;
@@ -315,22 +315,14 @@ void LaneOut::prepare_slots() noexcept {
     const auto ring = own->area.ring_of(neighbour_);
     if (!ring) return;
     turns_ = &own->inbox.turns(*ring);
-    if (provides_slot(node::kLaneShortSlot)) writer_.use_slot();
-}
-
-bool LaneOut::provides_slot(std::uint32_t bytes) noexcept {
-    if (bytes <= slot_bytes_) return true;
-    if (slot_refused_) return false;
-    slot_refused_ = module.faults.hit(Fault::kPages) || provide(area_.slot(ring_), bytes) != 0;
-    if (!slot_refused_) slot_bytes_ = bytes;
-    return !slot_refused_;
+    if (!module.faults.hit(Fault::kPages) && provide(area_.slot(ring_), node::kLaneSlot) == 0) writer_.use_slot();
 }
 
 bool LaneOut::takes_slot(wire::Kind kind, std::uint32_t bytes) noexcept {
     if (!turns_) prepare_slots();
-    return turns_ && kind == wire::Kind::kMatch &&
-           writer_.takes_slot(bytes, turns_->confirmed.load(std::memory_order_acquire)) &&
-           (bytes <= node::kLaneShortSlot - node::kLaneWord || provides_slot(node::kLaneSlot));
+    // Of longer messages the copy into the ring is timed.
+    return turns_ && kind == wire::Kind::kMatch && bytes < timed_from_ &&
+           writer_.takes_slot(bytes, turns_->confirmed.load(std::memory_order_acquire));
 }
 
 void LaneOut::publish_slot(wire::Kind kind, std::uint32_t bytes) noexcept {

@@ -290,15 +290,11 @@ private:
     // Finds the ring of the neighbour in our own memory, and provides our slot. Until then our packets do not tell the neighbour what we
     // have taken, so it uses its slot once at most.
     void prepare_slots() noexcept;
-    // Whether the first `bytes` bytes of the slot have memory. Asks the system for it if not, until that fails.
-    bool provides_slot(std::uint32_t bytes) noexcept;
 
     node::Segment segment_;
     node::LaneArea area_;
     std::uint32_t ring_;
     bool is_guest_, earns_, may_offer_;
-    bool slot_refused_ = false;     // the system provides no more memory for the slot
-    std::uint32_t slot_bytes_ = 0;  // of the slot, that have memory
     std::uint64_t offers_ = 0;
     Outstanding outstanding_;
     node::OfferBackoff backoff_;

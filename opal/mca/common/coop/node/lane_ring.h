@@ -20,7 +20,7 @@
 // because node/lane_laps.h has chosen a shorter lap. The reader assumes that this part ends with the farthest record that it
 // has seen.
 //
-// Beside the ring there is a slot for one record, of 193 to 8248 bytes. Its lines are always the same, so both cores have
+// Beside the ring there is a slot for one record, of 193 to 2104 bytes. Its lines are always the same, so both cores have
 // them in their caches, while the lines of a long ring have to come from farther away. A record goes into the slot if it
 // answers one of the reader's, nothing has followed the last answer in the ring, and the slot is known to be read. The
 // words keep the order:

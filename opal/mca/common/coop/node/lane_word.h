@@ -17,9 +17,7 @@
 namespace coop::node {
 
 constexpr std::uint32_t kLaneLine = 64, kLaneWord = 8;
-// The writer provides the memory of the first kLaneShortSlot bytes of a slot at first, and the rest when it needs it.
-constexpr std::uint32_t kLaneShortSlot = 2048 + kLaneLine;
-constexpr std::uint32_t kLaneSlot = 8192 + kLaneLine;  // bytes of a slot: a message of 8 KiB fits, with its header
+constexpr std::uint32_t kLaneSlot = 2048 + kLaneLine;  // bytes of a slot: a message of 2 KiB fits, with its header
 
 constexpr std::uint8_t kLaneSkip = 0xff;  // the kind of a skip; others belong to the user, except 0
 
