@@ -147,8 +147,8 @@ bool interrupts(const mca_bml_base_endpoint_t& endpoint) noexcept {
                        [](const mca_bml_base_btl_t& each) { return extension_of(*each.btl) != nullptr; });
 }
 
-// The largest payload of a packet above the eager limit of the transports; 0: there are no such packets. Not with
-// interrupts: they are polled for only, and a handshake lets the receiver read while it computes.
+// The largest payload of a packet above the eager limit of the transports; 0: there are no such packets. With interrupts
+// there are none, because such a packet raises no interrupt, while an RTS does.
 std::size_t longest_packet(const Peer& peer, const mca_bml_base_endpoint_t& endpoint) noexcept {
     if (module.handler.active() || OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags)) return 0;
     std::size_t longest = static_cast<std::size_t>(module.config.eager_limit);

@@ -28,7 +28,7 @@ struct Peer {
     match::Source source;  // under Comm::lock
     std::atomic<std::uint16_t> next_sequence{0};
     std::atomic<std::uint32_t> run{0};  // long blocking sends to the peer since its last message to us
-    std::atomic<bool> streams{false};   // an unwaited message above LaneOut::alone_max() was begun since then
+    std::atomic<bool> streams{false};   // one that nobody waits for, above LaneOut::alone_max(), was begun since
     node::LaneTraffic traffic;          // of long messages; used inside a node only
     std::int32_t rank = 0;              // in the communicator
     ompi_proc_t* proc = nullptr;

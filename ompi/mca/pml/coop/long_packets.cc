@@ -8,8 +8,8 @@
 namespace coop::pml {
 namespace {
 
-// The most packets to a process that has sent no message to us since the first of them. The receiver keeps those for which
-// it has no receive in its memory; then a handshake waits for it. (The lane limits this, too: LaneOut::kMostKept.)
+// The most packets in a row to a process that sends no message to us. The receiver keeps packets without a receive in its
+// memory; so after this many, one message waits for the receiver by a handshake. (For the lane: LaneOut::kMostKept.)
 constexpr std::uint32_t kMostUnanswered = 32;
 
 // Whether the user leaves the choice to us.
@@ -39,7 +39,7 @@ bool send_long_packet(Peer& peer, const void* buf, std::size_t count, ompi_datat
 
     mca_bml_base_btl_t& btl = *peer.eager();
     const BtlExtension* const extension = extension_of(*btl.btl);
-    if (!extension || !send_long(btl, *extension, match_words(comm, tag, sequence), from, bytes)) {
+    if (!extension || !send_immediate(btl, extension->send_long, match_words(comm, tag, sequence), from, bytes)) {
         // The message will get a request, and may still be refused if there is no memory for one.
         static_cast<void>(sequence.give_back());
         return false;

@@ -82,23 +82,13 @@ inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor,
                               nullptr) == OMPI_SUCCESS;
 }
 
-// The same for a payload that lies in order and without gaps in host memory, by a transport with an extension: no convertor
-// is prepared.
-inline bool send_immediate(mca_bml_base_btl_t& btl, const BtlExtension& extension, wire::MatchWords header,
-                           const void* payload, std::size_t bytes) noexcept {
+// The same for a payload that lies in order and without gaps in host memory: no convertor is prepared. `send`: the
+// transport's BtlExtension::send_contiguous, or send_long for a packet above the eager limit.
+inline bool send_immediate(mca_bml_base_btl_t& btl, decltype(BtlExtension::send_contiguous) send,
+                           wire::MatchWords header, const void* payload, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kSendi)) return false;
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    return extension.send_contiguous(btl.btl, btl.btl_endpoint, &header, sizeof header, payload, bytes,
-                                     tag_of(wire::Kind::kMatch));
-}
-
-// The same for a packet above the eager limit.
-inline bool send_long(mca_bml_base_btl_t& btl, const BtlExtension& extension, wire::MatchWords header,
-                      const void* payload, std::size_t bytes) noexcept {
-    if (module.faults.hit(Fault::kSendi)) return false;
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    return extension.send_long(btl.btl, btl.btl_endpoint, &header, sizeof header, payload, bytes,
-                               tag_of(wire::Kind::kMatch));
+    return send(btl.btl, btl.btl_endpoint, &header, sizeof header, payload, bytes, tag_of(wire::Kind::kMatch));
 }
 
 // Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. It is copied before this

@@ -26,7 +26,7 @@ inline bool hand_over_at_once(Peer& peer, const void* buf, std::size_t count, om
     mca_bml_base_btl_t& btl = *peer.eager();
     if (const BtlExtension* const extension = extension_of(*btl.btl))
         if (const char* const from = contiguous_base(datatype->super, count, buf))
-            return send_immediate(btl, *extension, header, from, bytes);
+            return send_immediate(btl, extension->send_contiguous, header, from, bytes);
     StackConvertor convertor(peer, buf, count, datatype);
     return send_immediate(btl, convertor.get(), header, bytes);
 }

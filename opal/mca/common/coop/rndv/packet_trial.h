@@ -42,7 +42,7 @@ public:
         return (phase_ == Phase::kOther) != in_packet_;
     }
 
-    // The way in use, outside of a trial.
+    // For tests: the way in use, outside of a trial.
     bool uses_packets() const noexcept { return in_packet_; }
 
 private:
