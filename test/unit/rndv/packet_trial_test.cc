@@ -73,6 +73,18 @@ TEST_F(RndvPacketTrial, does_not_time_the_first_part) {
     EXPECT_FALSE(trial.uses_packets());
 }
 
+TEST_F(RndvPacketTrial, gives_up_the_other_way_after_its_first_part_if_that_is_slower_by_a_quarter) {
+    run(kBlock, 13'000, 10'000);
+    EXPECT_EQ(run(kBlock, 13'000, 10'000), kPart);
+    EXPECT_FALSE(trial.is_timed());
+    EXPECT_FALSE(trial.uses_packets());
+}
+
+TEST_F(RndvPacketTrial, does_not_give_up_the_other_way_if_it_is_a_little_slower) {
+    run(kBlock, 12'000, 10'000);
+    EXPECT_EQ(run(kBlock, 12'000, 10'000), kBlock);
+}
+
 TEST_F(RndvPacketTrial, asks_for_the_time_only_during_a_trial) {
     run(2 * kBlock + 1, 10, 10);
     std::uint32_t untimed = 0;

@@ -6,15 +6,17 @@
 // timed, and the faster way is used. From time to time this is repeated:
 //
 //     kBefore ──block over──► kOther ──block over: the other way is used if it is faster by a sixteenth──► kRest
-//        ▲                                                                                                │
-//        └────────────────────────────────────── rest over ───────────────────────────────────────────────┘
+//        ▲                       │                                                                        ▲ │
+//        │                       └──first part slower by a quarter: the way stays───────────────────────────┘ │
+//        └────────────────────────────────────── rest over ─────────────────────────────────────────────────┘
 //
 // A rest is twice as long as the last one, unless the way has changed.
 //
 // The time of a block is the median of the times of its parts, from the start of one message to the start of another,
 // so it includes what the application does between them. If the application needs most of the time, the two ways differ
-// by less than a sixteenth, and nothing changes. The first part is not timed: after a change, room that was left in buffers
-// makes the first messages faster.
+// by less than a sixteenth, and nothing changes. The first part does not count: after a change, room that was left in
+// buffers makes the first messages faster. So if even the first part is slower by a quarter, the other way is slower,
+// and no more messages need to go that way. (Or the process was interrupted; then the next trial shows it.)
 //
 // Not from the papers. Units: nanoseconds of any monotonic clock, messages. Threading: none; the caller holds a lock.
 // Errors: none.
@@ -56,7 +58,9 @@ private:
     void time(std::uint64_t now_ns) noexcept {
         if (in_block_ % kPart == 0) {
             const std::uint32_t ended = in_block_ / kPart;  // parts, with the first, which does not count
-            if (ended >= 2) times_[ended - 2] = now_ns > since_ns_ ? now_ns - since_ns_ : 0;
+            const std::uint64_t took = now_ns > since_ns_ ? now_ns - since_ns_ : 0;
+            if (ended == 1 && phase_ == Phase::kOther && took > before_ns_ + before_ns_ / 4) return begin_rest(false);
+            if (ended >= 2) times_[ended - 2] = took;
             since_ns_ = now_ns;
             if (ended == kParts + 1) end_block();
         }
@@ -70,7 +74,11 @@ private:
             before_ns_ = median;
             return begin(Phase::kOther);
         }
-        const bool better = median < before_ns_ - before_ns_ / 16;
+        begin_rest(median < before_ns_ - before_ns_ / 16);
+    }
+
+    // A trial is over. `better`: the other way is.
+    void begin_rest(bool better) noexcept {
         if (better) in_packet_ = !in_packet_;
         rest_ = better ? kFirstRest : std::min(2 * rest_, kLongestRest);
         rest_left_ = rest_;
