@@ -128,6 +128,14 @@ TEST(Faults, corruption_of_one_byte_goes_round_its_bits) {
     for (int i = 0; i < 9; ++i) EXPECT_EQ(flipped_bit(faults, Fault::kCorruptFin, 32), 16 + i % 8);
 }
 
+TEST(Faults, corruption_hits_the_bit_that_was_asked_for) {
+    Faults faults = armed_with("corrupt_match:2=7.6");
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(flipped_bit(faults, Fault::kCorruptMatch, 16), -1);
+        EXPECT_EQ(flipped_bit(faults, Fault::kCorruptMatch, 16), 7 * 8 + 6);
+    }
+}
+
 TEST(Faults, a_byte_beyond_the_header_is_its_last_one) {
     Faults faults = armed_with("corrupt_match:1=1000");
     EXPECT_EQ(flipped_bit(faults, Fault::kCorruptMatch, 16) / 8, 15);
@@ -153,6 +161,8 @@ TEST(Faults, names_the_rule_that_is_malformed) {
     for (const char* rule :
          {"corrupt_rts@1=", "corrupt_rts@1=x", "corrupt_rts@1=-1", "corrupt_rts@1=9223372036854775808"})
         EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" does not name a byte after =");
+    for (const char* rule : {"corrupt_rts@1=2.", "corrupt_rts@1=2.x", "corrupt_rts@1=2.8", "corrupt_rts@1=2.1.1"})
+        EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" does not name a bit, 0 to 7, after the dot");
     EXPECT_EQ(error_of("busy:1,busy@2"), "\"busy\" has two rules");
     EXPECT_EQ(error_of("busy:1,"), "a rule is missing after the last comma");
     EXPECT_NE(error_of(",busy:1").find("unknown fault \"\""), std::string::npos);

@@ -15,10 +15,12 @@ faulty_storm() {
 # wrong field.
 damaged_header_is_diagnosed() {
     local kind=$1 byte=$2 protocol=$3
-    limit=60 ends_with_an_error launch_and_keep vader 2 --mca pml_coop_fault "corrupt_$kind@3=$byte" --mca pml_coop_protocol "$protocol" \
-        "$bin/storm" --messages 400 --seed 5 --stall 20 || return 1
+    damage_is_diagnosed "corrupt_$kind@3=$byte" --mca pml_coop_protocol "$protocol" "$bin/storm" --messages 400 --seed 5 --stall 20
+}
+damage_is_diagnosed() { # FAULT ARGUMENT…
+    limit=60 ends_with_an_error launch_and_keep vader 2 --mca pml_coop_fault "$@" || return 1
     if grep -aE 'Signal:|signal [0-9]+ \(|NO PROGRESS|AddressSanitizer|runtime error' "$log.job"; then return 1; fi
-    grep -aE 'Sender: *rank [0-9]+' "$log.job" && grep -a 'Field: *[a-z]' "$log.job"
+    grep -aE 'Sender: *rank -?[0-9]+' "$log.job" && grep -a 'Field: *[a-z]' "$log.job"
 }
 
 # The error names the rank of the sender in the job, not in the communicator. SENDER is that of the packet.
@@ -68,6 +70,9 @@ part_faults() {
             repeat 2 100000
         check faults.repeated_fin_is_diagnosed bad_packet_is_diagnosed 1 'Error: *no send with the id [0-9]+ is under way' repeat 5 100000
     fi
+    # Bit 31 of the sender's rank, in one of many messages that both processes copy at the same time.
+    check faults.damaged_rank_of_a_message_in_parts_is_diagnosed damage_is_diagnosed corrupt_match@100=7.7 --mca pml_coop_lane_max 131072 \
+        --mca pml_coop_lane_read_min 1000000 "$prefix/libexec/ompi-coop/coop_bw" --blocking -m 64K -i 300 -b 1 -x 0
     damaged match 16 hybrid
     damaged rts 48 hybrid
     damaged cts 72 send

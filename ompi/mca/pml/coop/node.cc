@@ -162,6 +162,10 @@ void Neighbour::open_lane_if_due(bool is_message) noexcept {
     {
         Guard guard(module.lock);
         const std::int64_t left = lane_in.load(std::memory_order_relaxed);
+        if (is_message && is_guest && ++before_lane > kMostBeforeLane) {
+            keep_to_transport();
+            return;
+        }
         if (is_message && left > 0) lane_in.store(left - 1, std::memory_order_relaxed);
         if (left != 0 || !unsent->none()) return;
         lane = LaneOut::open(
@@ -237,7 +241,9 @@ std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc, const Card& card) n
     fresh->lane_card = card.lane;
     fresh->is_guest = !is_of_our_job(proc);
     if (lane_is_wanted() && fresh->lane_card.fd >= 0)
-        fresh->lane_in.store(std::max<std::int64_t>(module.config.lane_after, fresh->is_guest ? kGuestAfter : 0),
+        fresh->lane_in.store(fresh->is_guest ? std::clamp<std::int64_t>(module.config.lane_after, kGuestAfter,
+                                                                        Neighbour::kMostBeforeLane - 1)
+                                             : std::int64_t{module.config.lane_after},
                              std::memory_order_relaxed);
     fresh->copy_error = copy_error(card.board, card.copy_works);
     fresh->copies_by_cma = fresh->copy_error == 0 && vader_mechanism().name == "cma";

@@ -37,7 +37,7 @@ struct BoardCard {
 
 // Counts the packets with sequence numbers that transports have accepted and perhaps not sent yet. A lane must not open
 // before they are sent: what goes through it would overtake them, and a receiver can order no more than half of all
-// sequence numbers. A transport may complete a packet after the Neighbour has gone, so the last of them destroys this.
+// sequence numbers (see also kMostBeforeLane). A transport may complete a packet after the Neighbour has gone, so the last of them destroys this.
 class Unsent {
 public:
     // From the first packet until the lane opens or is given up. Each begin() is followed by end(), once.
@@ -74,11 +74,16 @@ struct Neighbour {
     std::atomic<std::int64_t> lane_in{kNoLane};  // messages to go before the lane is opened; kNoLane: it is open, or
                                                  // never will be
     std::unique_ptr<LaneOut> lane;               // under Module::lock
+    std::int64_t before_lane = 0;                // messages to it so far, while the lane may open; under Module::lock
     std::int64_t next_pause = kFirstPause;       // messages, if the lane cannot be opened; under Module::lock
     std::atomic<bool> lane_failed{false};        // it could not be opened so far
     Unsent* const unsent = new Unsent;           // packets to it, while the lane may open
     rndv::LongWay long_way;                      // of its messages to us; only if there are no threads
     static constexpr std::int64_t kNoLane = -1, kFirstPause = 1024, kLongestPause = 128 * kFirstPause;
+    // A process of another job is reached by btl/tcp before it has a lane. Sent messages are then in a socket, perhaps unread for
+    // long. After so many, no lane opens any more, because its messages would overtake them all. A quarter of all sequence
+    // numbers.
+    static constexpr std::int64_t kMostBeforeLane = 1 << 14;
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }
     rndv::Board& board() const noexcept {

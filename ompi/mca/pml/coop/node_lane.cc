@@ -184,9 +184,9 @@ bool take_parts(std::byte* body, std::uint32_t bytes, bool is_offered) noexcept 
     std::unique_ptr<Unfinished>& unfinished = own->unfinished[own->area.ring_at(body)];
     if (unfinished) return finish_receive(unfinished, packet);
     const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
-    // Another thread may take the receive before the message matches it.
-    const bool may_wait = !module.threads && has_receive(header);
-    if (wire::match_is_whole(header) && !may_wait && !parts.get_whole(0)) return false;
+    // With threads, another one may take the receive before the message matches it. on_eager() diagnoses a damaged header.
+    const bool stays = wire::match_is_whole(header) && (module.threads || !has_receive(header));
+    if (stays && !parts.get_whole(0)) return false;
     on_eager(packet);
     return !unfinished;
 }

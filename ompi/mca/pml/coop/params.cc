@@ -215,7 +215,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 1 << 30,
-     .help = "Messages to a process of the node that go through a transport before a lane to it is opened.",
+     .help = "Messages to a process of the node that go through a transport before a lane to it is opened. To a process "
+             "of another job at least 8, at most 16383.",
      .level = 6},
     {.name = "piece_min",
      .type = ParamType::kSize,
@@ -354,7 +355,7 @@ constexpr ParamRow kParams[] = {
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas. Names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, hca_get, "
              "hca_busy, hca_lost, hca_key (copies by HCAs), pages, offer (the lane), and corrupt_match, corrupt_rts, "
-             "corrupt_cts, corrupt_frag, corrupt_fin, to which =byte may be appended.",
+             "corrupt_cts, corrupt_frag, corrupt_fin, to which =byte or =byte.bit may be appended.",
      .level = 9},
 };
 

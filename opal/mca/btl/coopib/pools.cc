@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "progress.h"
+
 namespace coop::ib {
 namespace {
 
@@ -61,6 +63,17 @@ Fragment* FragmentPool::take(Shelf& shelf) {
     fragment->fenced = fragment->urgent = fragment->sealed = fragment->landed = false;
     fragment->repeats = false;
     fragment->work.repeated = fragment->work.follows = false;
+    return fragment;
+}
+
+// Each attempt in vain maps memory and registers it on some of the HCAs.
+Fragment* FragmentPool::take_long() {
+    if (long_.free != nullptr) [[likely]]
+        return take(long_);
+    const std::uint64_t now = now_ns();
+    if (!long_retry_.is_due(now)) return nullptr;
+    Fragment* const fragment = take(long_);
+    if (fragment == nullptr) long_retry_.failed(now);
     return fragment;
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "coop/node/retry.h"
 #include "coop/rail/verbs/hcas.h"
 #include "work.h"
 
@@ -49,7 +50,7 @@ public:
     // cannot be registered (errno is set).
     bool open(std::size_t bytes_each, std::size_t long_bytes, std::vector<rail::Hca*> hcas);
     Fragment* take() { return take(short_); }      // returns null if there is no memory
-    Fragment* take_long() { return take(long_); }  // the same
+    Fragment* take_long();  // the same; after a failure it does not try again for a while
     // A held fragment is free only after let_go().
     void give_back(Fragment& fragment);
     // The fragment is not held any more.
@@ -69,6 +70,7 @@ private:
     std::vector<rail::Hca*> hcas_;
     std::vector<std::unique_ptr<FragmentChunk>> chunks_;
     Shelf short_, long_;
+    node::Retry long_retry_;
 };
 
 class OpPool {

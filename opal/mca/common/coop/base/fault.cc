@@ -59,11 +59,19 @@ std::string Faults::add_rule(std::string_view rule) {
     std::string_view when = rule.substr(mark + 1);
     const std::size_t equals = when.find('=');
     std::int64_t byte = -1;
+    int bit = -1;
     if (equals != std::string_view::npos) {
-        const auto number = number_of(when.substr(equals + 1));
+        const std::string_view place = when.substr(equals + 1);
+        const std::size_t dot = place.find('.');
+        const auto number = number_of(place.substr(0, dot));
         if (!is_corruption(*fault)) return quoted(rule) + " names a byte, which only corrupt_ faults accept";
         if (!number || *number > INT64_MAX) return quoted(rule) + " does not name a byte after =";
         byte = static_cast<std::int64_t>(*number);
+        if (dot != std::string_view::npos) {
+            const auto bit_number = number_of(place.substr(dot + 1));
+            if (!bit_number || *bit_number > 7) return quoted(rule) + " does not name a bit, 0 to 7, after the dot";
+            bit = static_cast<int>(*bit_number);
+        }
         when = when.substr(0, equals);
     }
     const auto count = number_of(when);
@@ -73,6 +81,7 @@ std::string Faults::add_rule(std::string_view rule) {
     if (armed.every || armed.only) return quoted(name) + " has two rules";
     (rule[mark] == ':' ? armed.every : armed.only) = *count;
     armed.byte = byte;
+    armed.bit = bit;
     armed_ = true;
     return {};
 }
@@ -95,7 +104,7 @@ bool Faults::flip_bit(Fault fault, void* header, std::size_t header_bytes) noexc
     std::uint64_t bit = flip / size % 8;
     if (here.byte >= 0) {
         byte = static_cast<std::uint64_t>(here.byte) < size ? static_cast<std::uint64_t>(here.byte) : size - 1;
-        bit = flip % 8;
+        bit = here.bit >= 0 ? static_cast<std::uint64_t>(here.bit) : flip % 8;
     }
     static_cast<unsigned char*>(header)[byte] ^= static_cast<unsigned char>(1u << bit);
     return true;

@@ -8,13 +8,15 @@
 //     rule  = name ":" n             every n-th call of the site fails, from the n-th on
 //           | name "@" k             only the k-th call fails
 //           | corrupt "=" byte       corrupt: one of the two rules above, for a corrupt_* site
+//           | corrupt "=" byte "." bit
 //
 // Calls are counted from 1, per site. Example: "busy:7,get@1,corrupt_rts@3=17".
 // `busy:1` fails every call, so the job makes no progress.
 //
 // A corrupted header has one bit flipped. With "=byte" the bit is in that byte (or
-// in the last byte of a shorter header); without it, the injections walk over the
-// header: the i-th, from 0, is in byte i mod size. Each further round takes
+// in the last byte of a shorter header): the first injection flips bit 0, the next
+// one bit 1 …, or each of them the given bit. Without it, the injections walk over
+// the header: the i-th, from 0, is in byte i mod size. Each further round takes
 // the next bit, so 8 x size injections visit every bit once.
 //
 // Threading: hit() and corrupt() may be called by several threads at a time;
@@ -97,6 +99,7 @@ private:
         std::uint64_t every = 0;  // 0: no rule of this kind
         std::uint64_t only = 0;   // 0: no rule of this kind
         std::int64_t byte = -1;   // -1: injections walk over the header
+        int bit = -1;             // of that byte; -1: injections go round its bits
         Tally calls;              // counted while the site has a rule
         Tally injected;
         Tally flips;
