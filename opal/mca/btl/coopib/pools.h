@@ -49,8 +49,8 @@ public:
     // Makes the first chunk. A long fragment has room for `long_bytes` bytes. Returns false if there is no memory or it
     // cannot be registered (errno is set).
     bool open(std::size_t bytes_each, std::size_t long_bytes, std::vector<rail::Hca*> hcas);
-    Fragment* take() { return take(short_); }      // returns null if there is no memory
-    Fragment* take_long();  // the same; after a failure it does not try again for a while
+    Fragment* take() { return take(short_); }  // returns null if there is no memory
+    Fragment* take_long();                     // the same; after a failure it does not try again for a while
     // A held fragment is free only after let_go().
     void give_back(Fragment& fragment);
     // The fragment is not held any more.
