@@ -215,8 +215,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 1 << 30,
-     .help = "Messages to a process of the node that go through a transport before a lane to it is opened. To a process "
-             "of another job at least 8, at most 16383.",
+     .help =
+         "Messages to a process of the node that go through a transport before a lane to it is opened. To a process "
+         "of another job at least 8, at most 16383.",
      .level = 6},
     {.name = "piece_min",
      .type = ParamType::kSize,
