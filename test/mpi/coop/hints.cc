@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hints that applications and tools give pml/coop while the job runs: parameters written through MPI_T, and the
 // communicator info keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
+#include <unistd.h>
+
 #include "mpi_test.h"
 #include "control.h"
 #include "variable.h"
@@ -59,6 +61,52 @@ CASE(the_protocol_may_be_written_at_any_time) {
 }
 
 // MPI_T refuses an index without a word. A number out of range is accepted, and reported when the next message starts.
+// None of its messages needs a request.
+CASE(a_sender_that_only_uses_the_lane_takes_in_what_is_written) {
+    constexpr int kMessages = 50, kLength = 16384;
+    const Variable lane("messages_lane");
+    std::vector<char> data(kLength, 'x');
+    const auto send_some = [&] {
+        const auto before = lane.read();
+        for (int i = 0; i < kMessages; ++i) {
+            if (env.rank == 0) CHECK_MPI(MPI_Send(data.data(), kLength, MPI_BYTE, 1, 0, env.comm));
+            if (env.rank == 1) CHECK_MPI(MPI_Recv(data.data(), kLength, MPI_BYTE, 0, 0, env.comm, MPI_STATUS_IGNORE));
+        }
+        return static_cast<int>(lane.read() - before);
+    };
+    const std::int64_t all = 65536, none = 0, found = -1;
+    CHECK_EQ(write_control("pml_coop_lane_max", &all), MPI_SUCCESS);
+    message(env.comm, env.rank);  // a long one, so that the new value is certainly used
+    send_some();                  // lengthens the ring
+    CHECK_EQ(send_some(), env.rank == 0 ? kMessages : 0);
+    CHECK_EQ(write_control("pml_coop_lane_max", &none), MPI_SUCCESS);
+    CHECK_EQ(send_some(), 0);
+    CHECK_EQ(write_control("pml_coop_lane_max", &found), MPI_SUCCESS);
+}
+
+CASE(a_process_that_only_receives_takes_in_what_is_written) {
+    const Variable offers("offers");
+    std::vector<char> data(200000, 'x');
+    const auto bytes = static_cast<int>(data.size());
+    const auto offers_of_next = [&] {
+        const auto before = offers.read();
+        if (env.rank == 0) {
+            usleep(100000);
+            CHECK_MPI(MPI_Send(data.data(), bytes, MPI_BYTE, 1, 0, env.comm));
+        } else {
+            CHECK_MPI(MPI_Recv(data.data(), bytes, MPI_BYTE, 0, 0, env.comm, MPI_STATUS_IGNORE));
+        }
+        return offers.read() - before;
+    };
+    MPI_Barrier(env.comm);
+    CHECK_EQ(offers_of_next(), env.rank == 1 ? 1u : 0u);
+    const std::int64_t never = 0, again = 65536;
+    CHECK_EQ(write_control("pml_coop_rtr_min", &never), MPI_SUCCESS);
+    CHECK_EQ(offers_of_next(), 0u);
+    CHECK_EQ(write_control("pml_coop_rtr_min", &again), MPI_SUCCESS);
+    CHECK_EQ(offers_of_next(), env.rank == 1 ? 1u : 0u);
+}
+
 CASE(a_written_value_that_is_not_allowed_changes_nothing) {
     CHECK_EQ(write_word("pml_coop_protocol", "rput"), MPI_SUCCESS);
     expect_row(env, env.comm, "rput");

@@ -50,7 +50,7 @@ part_coop() {
 
 # The output must report the two values that are not allowed: of pml_coop_copy_chunk, and the protocol 'no such thing'.
 hints() {
-    launch vader 2 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
+    launch vader 2 --mca pml_coop_lane 1 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
     cat "$results/log/coop.hints.out"
     grep -q 'pml_coop_copy_chunk' "$results/log/coop.hints.out" && grep -q 'no such thing' "$results/log/coop.hints.out"
 }

@@ -13,7 +13,8 @@ namespace coop::pml {
 
 enum class Overlap : std::int8_t { kAuto, kYes, kNo };
 
-// Applies the parameters that were written since the last call.
+// Applies the parameters that were written since the last call. Called for each message and receive of more than 4 KiB; they
+// concern no shorter ones.
 void take_in_written_parameters() noexcept;
 
 // Subscribes to the info keys of a communicator.

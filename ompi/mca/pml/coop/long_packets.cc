@@ -8,7 +8,7 @@
 namespace coop::pml {
 namespace {
 
-// The most packets in a row to a process that sends no message to us. The receiver keeps packets without a receive in its
+// The most packets in a row on a communicator to a process that sends no message to us there. The receiver keeps packets without a receive in its
 // memory; so after this many, one message waits for the receiver by a handshake. (For the lane: LaneOut::kMostKept.)
 constexpr std::uint32_t kMostUnanswered = 32;
 
@@ -28,6 +28,7 @@ bool packet_is_faster(Process& process, std::size_t bytes) noexcept {
 bool send_long_packet(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                       SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     const std::size_t bytes = bytes_of(datatype->super, count);
+    take_in_written_parameters();
     if (peer.has_line() || !may_go_in_packet(comm)) return false;
     const std::uint32_t unanswered = peer.run.load(std::memory_order_relaxed);
     if (unanswered >= kMostUnanswered) {

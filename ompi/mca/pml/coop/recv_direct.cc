@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "hints.h"
 #include "lane_packet.h"
 
 namespace coop::pml {
@@ -22,8 +23,9 @@ bool DirectRecv::begin(void* buf, std::size_t count, ompi_datatype_t* datatype, 
     Peer* const peer = src == match::kAnySource ? nullptr : &c.peer(src);
     if (peer && !peer->neighbour) return false;
     // A receive that may be offered to its sender needs a request.
-    const auto least = static_cast<std::size_t>(module.config.rtr_min);
     capacity_ = count * type.size;
+    if (capacity_ > node::LaneTraffic::kLong) take_in_written_parameters();
+    const auto least = static_cast<std::size_t>(module.config.rtr_min);
     if (least > 0 && capacity_ >= least) return false;
     match::Source* const source = peer ? &peer->source : nullptr;
     if (c.engine.find_unexpected(source, tag)) return false;

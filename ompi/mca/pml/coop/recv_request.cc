@@ -490,6 +490,7 @@ namespace {
     // A job has one architecture, so for MPI_ANY_SOURCE the convertor of any process serves.
     look_at_buffer(r, peer ? peer->proc : ompi_proc_local());
 
+    if (r.capacity > node::LaneTraffic::kLong) take_in_written_parameters();
     const auto least = static_cast<std::size_t>(module.config.rtr_min);
     const bool offerable = least > 0 && r.capacity >= least && worth_offering(c, peer, r);
     match::Arrival* arrival;

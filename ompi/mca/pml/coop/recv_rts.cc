@@ -42,6 +42,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     r.extension = r.rdma == peer.rdma ? peer.rdma_extension : extension_of(*btl);
 
     if (h.match.flags & wire::kFlagShare) peer.note_that_it_sees_us();
+    take_in_written_parameters();
     rndv::Situation s;
     s.bytes = h.length;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);

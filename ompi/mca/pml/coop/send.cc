@@ -2,7 +2,7 @@
 //
 // MPI_Send and related calls. Messages for which the lane or the transport has room leave in one packet, without a
 // request or an allocation, and without a lock unless threads exist. Some others use a bounce buffer; the rest become a
-// SendRequest.
+// SendRequest. The way of a message: node_lane.h, inside a node; long_packets.h, for 16 to 64 KiB between nodes.
 #include <algorithm>
 #include <utility>
 
@@ -129,7 +129,10 @@ inline bool send_through(LaneOut& lane, Peer& peer, const void* buf, std::size_t
     // kernel cannot copy one with gaps instead.
     const bool is_long = bytes > lane.whole_max() &&
                          (bytes > lane.one_piece_max() || is_contiguous(datatype->super, count));
-    if (bytes > node::LaneTraffic::kLong) peer.traffic.sent();
+    if (bytes > node::LaneTraffic::kLong) {
+        peer.traffic.sent();
+        take_in_written_parameters();
+    }
     if (is_long && lane.may_earn(bytes, waits)) [[unlikely]]
         count_for_lane(lane, bytes, comm);
     // On a crowded node nobody copies a part while the next one is written.
