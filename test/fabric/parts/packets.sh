@@ -4,7 +4,7 @@
 # faster. Every byte is checked, and the report has to name the reason; where such packets are impossible, it must not.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-reason="one packet is quicker than a handshake"
+reason="one packet is quicker, or is being tried"
 
 # packets_job GROUND BENCHMARK [ARGUMENT…] [-- MPIRUN ARGUMENT…]
 packets_job() {

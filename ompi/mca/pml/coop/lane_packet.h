@@ -44,7 +44,7 @@ inline bool is_refused_by_fault() noexcept {
     return true;
 }
 
-// The payload of a packet of a message that goes through the lane in several: of the first one, and of the others. The receiver
+// The payload of the RTS (lane_payload()) and of each fragment (lane_fragment()) of a message that takes several packets. The receiver
 // can copy a packet when all of it is written, so with longer ones it begins later; shorter ones need more headers.
 constexpr std::size_t kLaneFragment = 32 * 1024;
 inline std::size_t lane_payload(const LaneOut& lane) noexcept {
@@ -147,8 +147,8 @@ bool send_packed(LaneOut& lane, wire::Kind kind, Header header, opal_convertor_t
 }
 
 // Sends a control packet through the lane if there is one with room, otherwise by the transport, whose faults tests can
-// ask for. An RTS does not change over to the transport because the ring is full: while nobody reads the ring it would
-// overtake what is there, and if it does so by half of all sequence numbers, the receiver cannot tell the order.
+// ask for. A full ring does not divert an RTS to the transport: there it would overtake what the ring still holds, and if
+// that is half of all sequence numbers, the receiver could not tell the order.
 inline Sent send_control(const Peer& peer, mca_bml_base_btl_t& btl, wire::Kind kind, const void* packet,
                          std::size_t bytes) noexcept {
     const bool is_rts = kind == wire::Kind::kRts;
@@ -164,7 +164,8 @@ inline Sent send_control(const Peer& peer, mca_bml_base_btl_t& btl, wire::Kind k
     return is_rts ? Sent::kRefused : send_control(btl, kind, packet, bytes);
 }
 
-// Whether this process may send a message in parts: the receiver would wait for it if it lost its CPU in between.
+// Whether this process may send a message in parts. Not among threads or on a crowded node: it could lose its CPU in the
+// middle of the message and hold up the receiver.
 inline bool may_send_parts() noexcept { return !module.threads && !module.crowded; }
 
 // Whether a call that waits for the peer, or for anybody, should look at the lane more often than at the transports. Not

@@ -4,6 +4,10 @@
 // (BtlExtension::send_long), where that takes less time than a handshake (coop/rndv/packet_trial.h). Only those whose
 // sender waits: in a stream of others, handshakes and transfers overlap, and copies would only cost time.
 //
+// The way of such a message: send_at_once() (send.cc) -> send_long_packet() -> PacketTrial::goes_in_packet() ->
+// send_immediate() (packet.h) -> send_long() of btl/coopib (send.cc), which writes it into the ring of the receiver. There it
+// arrives like a short one (on_match.cc). In the report it is of the row "eager".
+//
 // Threading: any thread; takes Module::lock.
 #pragma once
 

@@ -556,8 +556,7 @@ void keep_from_lane(std::int64_t bytes) noexcept {
 bool has_lane_memory() noexcept { return own != nullptr; }
 
 void report_missing_lane() noexcept {
-    if (lane_is_wanted() && !own && receiving().error && (is_asked_for() || my_board()))
-        report_lane_missed(receiving().error);
+    if (lane_is_wanted() && !own && receiving().error) report_lane_missed(receiving().error);
 }
 
 void report_lane_missed(int error) noexcept {

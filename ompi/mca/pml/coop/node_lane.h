@@ -2,10 +2,10 @@
 //
 // The lane: packets between processes that share memory, without a transport (coop/node/lane_area.h). A process
 // publishes the memory in which it receives; a neighbour claims a ring there with its first message. From then on its
-// packets go through the ring. Only two kinds use the transport: control packets that find the ring full, and messages
-// for which the ring is too short because the system provides no more memory (leave_lane()). The packets are those of
-// the transports, with the same headers and sequence numbers, and handled by the same functions; only a whole eager
-// message has one of its own (on_whole()). The way of a short message:
+// packets go through the ring. These still use the transport: a CTS or FIN that finds the ring full, the FIN of an rput,
+// messages for which the ring is too short because the system provides no more memory (leave_lane()), and fragments of
+// messages that began before. The packets are those of the transports, with the same headers and sequence numbers, and
+// handled by the same functions; only a whole eager message has one of its own (on_whole()). The way of a short message:
 //
 //     send      mca_pml_coop_send() -> goes_by_lane()               send.cc
 //               send_short()                                        lane_packet.h
@@ -66,7 +66,7 @@ inline constinit LaneArrivals lane_arrivals;
 //                         crowded
 //     one_piece_max()     is copied in one piece: pml_coop_lane_small_max, or less. Above that, sender and receiver
 //                         copy the packet in parts at the same time if the sender waits and the node is not crowded
-//     at_once_max()       goes in one packet if there is room for all of it now (takes_long())
+//     at_once_max()       goes in one packet if the receiver keeps few messages (takes_long()) and there is room now
 //     alone_max()         does so even if its sender does not wait and the receiver has no other message to copy, or
 //                         long messages go both ways
 //     message_max()       goes in fragments if it does not go at once. This is at_once_max(), unless the node is
@@ -339,8 +339,8 @@ void go_on_with_parts(RecvRequest& request, const ArrivingParts& parts) noexcept
 // A message that came through the lane waits for its receive (bytes > 0), or does no longer (bytes < 0).
 void keep_from_lane(std::int64_t bytes) noexcept;
 
-// Reports that we have no memory in which we receive, if we should have. report_missing_memory() has already spoken of
-// the same cause unless the lane was asked for.
+// Reports that we have no memory in which we receive, if we should have. Without a board nothing is said:
+// report_missing_memory() names that.
 void report_missing_lane() noexcept;
 // Reports, once, that messages to a process of the node stay with a transport. `error`: an errno, or 0 if it has no
 // free ring, which is reported only if the lane was asked for. What concerns all processes of a node, the first one

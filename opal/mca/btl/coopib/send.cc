@@ -103,8 +103,8 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     return false;
 }
 
-// Whether a message that no receive buffer can hold can be written into the peer's ring now. `length`: with our header. With
-// failover it could not be repeated, because a repetition is sent.
+// Whether the peer's ring has room now for this message, which is too long for a receive buffer. `length`: with our header.
+// Never with failover, which repeats messages by ordinary sends.
 bool takes_long(const Channel& channel, std::uint32_t length) {
     return !channel.repairs && channel.may_send() && ring_has_room(channel, length);
 }

@@ -16,7 +16,7 @@
 // so it includes what the application does between them. If the application needs most of the time, the two ways differ
 // by less than a sixteenth, and nothing changes. The first part does not count: after a change, room that was left in
 // buffers makes the first messages faster. So if even the first part is slower by a quarter, the other way is slower,
-// and no more messages need to go that way. (Or the process was interrupted; then the next trial shows it.)
+// and no more messages need to go that way. (An interruption can look the same; the next trial corrects that.)
 //
 // Not from the papers. Units: nanoseconds of any monotonic clock, messages. Threading: none; the caller holds a lock.
 // Errors: none.

@@ -38,7 +38,7 @@ Words words(Reason reason) noexcept {
     case Reason::kBelowRdmaMin: return {"below pml_coop_rdma_min", rdma_min};
     case Reason::kNotAwaited: return {"nobody waits, and it is below pml_coop_isend_rdma_min", isend_rdma_min};
     case Reason::kSlowLink: return {"nobody waits, and the link is slower than copies"};
-    case Reason::kPacketIsQuicker: return {"one packet is quicker than a handshake"};
+    case Reason::kPacketIsQuicker: return {"one packet is quicker, or is being tried"};
     case Reason::kFastLink: return {"nobody waits, and the link is faster than copies"};
     case Reason::kSenderPieces: return {"the send buffer is not contiguous"};
     case Reason::kReceiverPieces: return {"the receive buffer is not contiguous"};

@@ -18,7 +18,7 @@
 // packets of one RDMA write to memory in any order, for example if they took different routes. This depends on
 // the receiver's HCA, so the receiver limits the length of a write: bytes_in_order() gives a length that lands in
 // order, which is any length on some HCAs and otherwise one packet (with data and tail). Longer messages go as
-// ordinary sends to the receive queue.
+// ordinary sends to the receive queue, or by a handshake if no receive buffer can hold them.
 //
 // The lap counts the rounds through the ring, so that slots need not be cleared:
 //
